@@ -12,9 +12,28 @@ const standsOn = {
   drift: ['contract', 'platform-client'],
   testing: ['contract', 'files', 'child', 'server', 'raster', 'platform-client', 'steps', 'app', 'sandbox'],
   'my-app': [],
+  commands: [
+    ...[
+      'contract',
+      'files',
+      'child',
+      'server',
+      'raster',
+      'platform-client',
+      'steps',
+      'app',
+      'sandbox',
+      'drift',
+      'testing',
+    ],
+  ],
 };
 
-/** Modules by which other rooms enter one. Raster and steps have none: a child loads no more than it needs, and a server reads a step's declaration without GDAL. */
+/**
+ * Modules by which other rooms enter one. Raster and steps have none: a child loads no more than it needs, and a server reads a
+ * step's declaration without GDAL. App, sandbox, drift and testing have a public `index.ts`; only commands and testing stand on
+ * them, assemble them from their parts, and load no more than a command needs.
+ */
 const faces = {
   contract: ['index', 'kit-error'],
   files: ['index'],

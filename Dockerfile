@@ -2,9 +2,21 @@
 #   docker build --target app -t marketplace-app .
 #   docker build --target sandbox -t marketplace-sandbox .
 
-# Pin a digest by --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:...
+# Pin digests by --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:... and DEBIAN_IMAGE=debian:bookworm-slim@sha256:...
 ARG NODE_IMAGE=node:24-bookworm-slim
-FROM ${NODE_IMAGE} AS base
+ARG DEBIAN_IMAGE=debian:bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /kit
+ENV NODE_ENV=production
+
+# Node without its symbols: the images need no npm and no headers.
+FROM build AS node
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends binutils \
+ && strip -o /node /usr/local/bin/node
+
+FROM ${DEBIAN_IMAGE} AS base
 WORKDIR /kit
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
@@ -12,10 +24,12 @@ ENV NODE_ENV=production \
     PROJ_LIB=/usr/share/proj
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libgdal32 bubblewrap tini \
- && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
+ && useradd --create-home --uid 1000 node
+COPY --from=node /node /usr/local/bin/node
 
 # Builds the GDAL binding against Debian's GDAL, once for each version of gdal-async.
-FROM base AS gdal
+FROM build AS gdal
 ARG GDAL_ASYNC=3.12.3
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libgdal-dev g++ make python3 \
@@ -28,14 +42,14 @@ WORKDIR /gdal
 RUN --mount=type=cache,target=/root/.npm npm install --ignore-scripts --no-audit --no-fund gdal-async@$GDAL_ASYNC \
  && npm rebuild gdal-async --foreground-scripts
 
-FROM base AS app-modules
+FROM build AS app-modules
 COPY package.json package-lock.json deploy/slim-modules.sh ./
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && npm sbom --package-lock-only --omit=dev --sbom-format=spdx > sbom.spdx.json \
  && sh slim-modules.sh
 COPY --from=gdal /gdal/node_modules/gdal-async/lib/binding node_modules/gdal-async/lib/binding
 
-FROM base AS sandbox-modules
+FROM build AS sandbox-modules
 COPY package.json package-lock.json deploy/slim-modules.sh deploy/sandbox-packages.mjs ./
 # In the lock file the sandbox's packages are development tools. The other tools are removed.
 RUN --mount=type=cache,target=/root/.npm npm ci --include=dev --ignore-scripts --no-audit --no-fund \

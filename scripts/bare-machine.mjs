@@ -9,27 +9,7 @@ export class Skipped extends Error {}
 
 /** Returns a root folder below `cache` with Debian, git, certificates, Node, npm and one user. The first call makes it. Throws `Skipped` if this machine cannot. */
 export function bareRoot(cache, user) {
-  if (process.platform !== 'linux') throw new Skipped(`it needs Linux, and this is ${process.platform}`);
-  if (process.getuid?.() !== 0) throw new Skipped('it needs root, to make a root folder and to enter it');
-  if (missingOf(needs.debootstrap) !== null)
-    throw new Skipped(`debootstrap is not installed: ${installCommand(['debootstrap'])}`);
-  const suite = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
-  const bare = join(cache, `bare-${suite}`);
-  mkdirSync(cache, { recursive: true, mode: 0o700 });
-  if (existsSync(bare)) return bare;
-  const made = `${bare}.${process.pid}`;
-  console.log(`making a bare machine (${suite}), once`);
-  try {
-    const { status, stdout } = spawnSync('debootstrap', ['--variant=minbase', '--include=ca-certificates,git', suite, made, mirror()], { encoding: 'utf8' }); // oxfmt-ignore
-    if (status !== 0)
-      throw new Skipped(`debootstrap failed, it needs Debian's packages: ${stdout.trim().split('\n').at(-1)}`);
-    // Settings of this machine for the package registries.
-    for (const path of ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs', '/usr/local/share/ca-certificates'])
-      if (existsSync(path)) run('cp', ['-rL', '--remove-destination', path, join(made, dirname(path))]);
-    const acquire = output('apt-config', ['dump', 'Acquire'])
-      .split('\n')
-      .filter((line) => /^Acquire::/.test(line));
-    writeFileSync(join(made, 'etc/apt/apt.conf.d/99machine'), `${acquire.join('\n')}\n`);
+  return rootFolder(cache, 'bare', ['ca-certificates', 'git'], (made) => {
     const node = ofMachine('node');
     mkdirSync(join(made, 'usr/local/lib/node_modules'), { recursive: true });
     cpSync(node, join(made, 'usr/local/bin/node'));
@@ -41,8 +21,49 @@ export function bareRoot(cache, user) {
     run('chroot', [made, 'useradd', '--create-home', user]);
     if (spawnSync('chroot', [made, '/usr/local/bin/npm', '--version']).status !== 0)
       throw new Skipped(`${node} does not run on a bare machine`);
-    renameSync(made, bare);
-    return bare;
+  });
+}
+
+/** Returns a root folder below `cache` with Debian alone, and without documentation and translations, as in Debian's slim image. */
+export function slimRoot(cache) {
+  return rootFolder(cache, 'slim', [], (made) => {
+    const unwanted = ['doc', 'info', 'locale', 'man'].map((name) => `usr/share/${name}`);
+    const rules = unwanted.map((path) => `path-exclude /${path}/*\n`);
+    writeFileSync(join(made, 'etc/dpkg/dpkg.cfg.d/docker'), rules.join(''));
+    for (const path of [...unwanted, 'var/lib/apt/lists', 'var/cache/apt'])
+      rmSync(join(made, path), { recursive: true, force: true });
+  });
+}
+
+/** Makes Debian of this machine's release by debootstrap, with this machine's settings for packages, once. */
+function rootFolder(cache, name, packages, finish) {
+  if (process.platform !== 'linux') throw new Skipped(`it needs Linux, and this is ${process.platform}`);
+  if (process.getuid?.() !== 0) throw new Skipped('it needs root, to make a root folder and to enter it');
+  if (missingOf(needs.debootstrap) !== null)
+    throw new Skipped(`debootstrap is not installed: ${installCommand(['debootstrap'])}`);
+  const suite = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
+  const folder = join(cache, `${name}-${suite}`);
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  if (existsSync(folder)) return folder;
+  const made = `${folder}.${process.pid}`;
+  console.log(`making a ${name} machine (${suite}), once`);
+  try {
+    const include = packages.length > 0 ? [`--include=${packages.join(',')}`] : [];
+    const { status, stdout } = spawnSync('debootstrap', ['--variant=minbase', ...include, suite, made, mirror()], { encoding: 'utf8' }); // oxfmt-ignore
+    if (status !== 0)
+      throw new Skipped(`debootstrap failed, it needs Debian's packages: ${stdout.trim().split('\n').at(-1)}`);
+    for (const path of ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl/certs', '/usr/local/share/ca-certificates'])
+      if (existsSync(path)) {
+        mkdirSync(join(made, dirname(path)), { recursive: true });
+        run('cp', ['-rL', '--remove-destination', path, join(made, dirname(path))]);
+      }
+    const acquire = output('apt-config', ['dump', 'Acquire'])
+      .split('\n')
+      .filter((line) => /^Acquire::/.test(line));
+    writeFileSync(join(made, 'etc/apt/apt.conf.d/99machine'), `${acquire.join('\n')}\n`);
+    finish(made);
+    renameSync(made, folder);
+    return folder;
   } finally {
     rmSync(made, { recursive: true, force: true });
   }

@@ -7,6 +7,7 @@ import { KitError } from '../contract/index.ts';
 import { codeOf, ensurePrivateFile, isTransient } from '../files/index.ts';
 import { DatabaseUnavailableError, QuietClient, tellingFile, tellingPool } from './database-unavailable.ts';
 import { migrate } from './migrations.ts';
+import type { RunState } from './runs/run-state.ts';
 
 /** Connections of one process to PostgreSQL. */
 const connections = 10;
@@ -39,7 +40,7 @@ export interface RunRow {
   /** Id of the user who owns the run; empty for runs from before the app kept it. */
   owner: string;
   launch_id: string;
-  state: string;
+  state: RunState;
   step_id: string;
   step_version: string;
   /** JSON, like every column below that is not a plain value. */
@@ -77,7 +78,7 @@ export interface RunStageRow {
   run_id: string;
   /** Place among the run's stages, from 1. */
   seq: number;
-  state: string;
+  state: RunState;
   /** The run's claim: which attempt it was. */
   attempt: number;
   worker: string;
@@ -105,7 +106,7 @@ export interface RunStateRow {
   run_id: string;
   /** Place in the run's history, from 1. */
   seq: number;
-  state: string;
+  state: RunState;
   at: number;
 }
 

@@ -4,6 +4,7 @@ import { DatabaseUnavailableError } from './database-unavailable.ts';
 import type { AppDatabase } from './database.ts';
 import { IllegalTransitionError, isFinal, runStates } from './runs/run-state.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
+import { ownJson } from '../files/index.ts';
 
 /** Data that the app stores about one user. */
 export interface KeptOfUser {
@@ -20,11 +21,11 @@ const unfinished = runStates.filter((state) => !isFinal(state));
 export async function keptOfUser(database: AppDatabase, userId: string): Promise<KeptOfUser> {
   const launches: string[] = [];
   for (const { id, user } of await database.selectFrom('launches').select(['id', 'user']).execute())
-    if ((JSON.parse(user) as { id?: unknown }).id === userId) launches.push(id);
+    if (ownJson<{ id?: unknown }>(user).id === userId) launches.push(id);
   const known = new Set<unknown>(launches);
   const sessions: string[] = [];
   for (const { id, data } of await database.selectFrom('sessions').select(['id', 'data']).execute())
-    if (known.has((JSON.parse(data) as { launchId?: unknown }).launchId)) sessions.push(id);
+    if (known.has(ownJson<{ launchId?: unknown }>(data).launchId)) sessions.push(id);
   const runs = new SqlRunStore(database, Date.now);
   return {
     launches,

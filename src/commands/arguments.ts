@@ -1,5 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { KitError } from '../contract/kit-error.ts';
+import { messageOf } from '../files/index.ts';
 
 /** The folder that a command was called in. npm runs scripts in the folder of the package. */
 export const callerFolder = (): string => process.env['INIT_CWD'] ?? process.cwd();
@@ -34,7 +35,7 @@ export function readArguments<const Config extends ArgumentsConfig>(
     // `args` changes nothing of what they are parsed into.
     return parseArgs({ ...config, args: unambiguous(args, config) }) as Given<Config>;
   } catch (error) {
-    throw wrongArguments((error as Error).message, usage);
+    throw wrongArguments(messageOf(error), usage);
   }
 }
 

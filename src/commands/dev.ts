@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import openInBrowser from 'open';
 import { isLoopbackName } from '../contract/index.ts';
-import { kitFolder } from '../files/index.ts';
+import { kitFolder, messageOf } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
@@ -138,15 +138,14 @@ export default defineCommand(import.meta, {
       if (isStopping) return service.stop();
       // A service ends if its code has a mistake. The next change starts it again.
       service.ended.catch(
-        (error: unknown) =>
-          running.get(name) === service && (running.delete(name), console.error((error as Error).message)),
+        (error: unknown) => running.get(name) === service && (running.delete(name), console.error(messageOf(error))),
       );
       running.set(name, service);
       urls.set(name, service.url);
       if (name === 'sandbox') toImport = [];
       // A sandbox that is just ending learns of it when it is back.
       await registerApp().catch((error: unknown) =>
-        console.error(`the app is not in the marketplace yet: ${(error as Error).message}`),
+        console.error(`the app is not in the marketplace yet: ${messageOf(error)}`),
       );
     }
     /** Runs after either one starts: a sandbox that is not running now learns of the app once it runs. */
@@ -169,7 +168,7 @@ export default defineCommand(import.meta, {
           if (isStopping) return;
           await restart(name).then(
             () => console.log(`${name} restarted`),
-            (error: unknown) => console.error(`${name} does not start: ${(error as Error).message}`),
+            (error: unknown) => console.error(`${name} does not start: ${messageOf(error)}`),
           );
         };
         watches.push(

@@ -17,7 +17,7 @@ import {
   runInChild,
   type Confinement,
 } from '../child/index.ts';
-import { scratchFolder } from '../files/index.ts';
+import { messageOf, scratchFolder } from '../files/index.ts';
 import { compareJob, type CompareInput } from '../raster/index.ts';
 import { isCommand } from '../steps/command.ts';
 import { outputsOf, type AnyStep } from '../steps/step.ts';
@@ -145,7 +145,7 @@ async function sourcesOf(
   } catch (error) {
     throw new KitError(
       'bad_arguments',
-      `the run has read ${types.includes('platform') ? "items of the platform's catalog" : 'files of the app'}: give them as --input, or the app's settings. ${(error as Error).message}`,
+      `the run has read ${types.includes('platform') ? "items of the platform's catalog" : 'files of the app'}: give them as --input, or the app's settings. ${messageOf(error)}`,
     );
   }
   const client = createPlatformClient({

@@ -3,13 +3,14 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { assumedProfile, KitError, wireProfile, type WireChanges, type WireProfile } from '../contract/index.ts';
+import { messageOf } from '../files/index.ts';
 
 /** The wire profile in a file: data as JSON, or the default export of a module, which may be an app. Throws `KitError`. */
 export async function readWireProfile(file: string, folder: string): Promise<WireProfile> {
   const path = resolve(folder, file);
   if (path.endsWith('.json')) return wireProfile(await readJson(path));
   const { default: profile } = (await import(pathToFileURL(path).href).catch((cause: unknown) => {
-    throw new KitError('bad_arguments', `--profile ${file} cannot be loaded: ${(cause as Error).message}`, { cause });
+    throw new KitError('bad_arguments', `--profile ${file} cannot be loaded: ${messageOf(cause)}`, { cause });
   })) as { default?: WireProfile | AppDefinition };
   if (profile && 'decodeError' in profile) return profile;
   if (profile && 'steps' in profile) return profile.profile ?? assumedProfile;
@@ -23,7 +24,7 @@ async function readJson(path: string): Promise<WireChanges> {
   try {
     return JSON.parse(await readFile(path, 'utf8')) as WireChanges;
   } catch (cause) {
-    throw new KitError('bad_arguments', `--profile ${path} cannot be read as JSON: ${(cause as Error).message}`, {
+    throw new KitError('bad_arguments', `--profile ${path} cannot be read as JSON: ${messageOf(cause)}`, {
       cause,
     });
   }

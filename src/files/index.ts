@@ -1,4 +1,4 @@
-/** Files and folders of the machine, and the errors of its system. */
+/** Files and folders of the machine, the errors of its system, and values that are read from files. */
 export { folderBytes, folderUse } from './folder-bytes.ts';
 export { isPackage, kitFolder, kitRoot, kitVersion, vendoredFolders } from './kit-folder.ts';
 export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } from './plain-file.ts';
@@ -7,3 +7,4 @@ export { removeFolder } from './remove-folder.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export { scratchFolder, type ScratchFolder } from './scratch-folder.ts';
 export { codeOf, isTransient } from './system-error.ts';
+export { isRecord, messageOf, ownJson } from './values.ts';

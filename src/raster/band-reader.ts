@@ -4,6 +4,7 @@ import { KitError } from '../contract/kit-error.ts';
 import { canHold } from './integer-types.ts';
 import { SceneError } from './match-band.ts';
 import { inPieces } from './pieces.ts';
+import { metadataOf } from './metadata-of.ts';
 
 /** Converts stored numbers to values: by the scale and offset of the file or its item (`file`), unchanged (`stored`), or by a given factor and offset. */
 export type Scaling = 'file' | 'stored' | { readonly factor: number; readonly offset: number };
@@ -146,7 +147,7 @@ export const readerOf = (one: gdal.RasterBand | ReadableBand | BandReader, readi
 
 /** True for bytes of `PIXELTYPE=SIGNEDBYTE`. */
 export function isSignedByte(band: gdal.RasterBand): boolean {
-  const { PIXELTYPE } = band.getMetadata('IMAGE_STRUCTURE') as Record<string, string | undefined>;
+  const { PIXELTYPE } = metadataOf(band, 'IMAGE_STRUCTURE');
   return band.dataType === 'Byte' && PIXELTYPE === 'SIGNEDBYTE';
 }
 

@@ -1,4 +1,5 @@
 import type gdal from 'gdal-async';
+import { metadataOf } from './metadata-of.ts';
 
 /** One value of a class raster; `name` is empty where the file gives none. */
 export interface RasterClass {
@@ -27,7 +28,7 @@ export const classColors: readonly (readonly [number, number, number])[] = [
 export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
   const table = band.colorTable;
   if (!table) return null;
-  const metadata = band.ds.getMetadata() as Record<string, string | undefined>;
+  const metadata = metadataOf(band.ds);
   const given = band.categoryNames.map((name) => name);
   const described = Object.keys(metadata)
     .flatMap((name) => /^CLASS_(\d+)$/.exec(name)?.[1] ?? [])

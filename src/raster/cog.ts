@@ -3,6 +3,7 @@ import gdal from 'gdal-async';
 import { BandReader, requireOneNodata } from './band-reader.ts';
 import type { JobContext } from '../child/in-child.ts';
 import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf, type BandStatistics } from './statistics.ts';
+import { metadataOf } from './metadata-of.ts';
 
 export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;
 export const cogResamplings = ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'] as const;
@@ -27,12 +28,10 @@ export function writeCog(
   metadata: Readonly<Record<string, string>> = {},
 ): void {
   requireOneNodata(source);
-  const hasOddBits = source.bands
-    .map((band) => 'NBITS' in (band.getMetadata('IMAGE_STRUCTURE') as object))
-    .some(Boolean);
+  const hasOddBits = source.bands.map((band) => 'NBITS' in metadataOf(band, 'IMAGE_STRUCTURE')).some(Boolean);
   const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
   const view = gdal.drivers.get('VRT').createCopy('', source);
-  view.setMetadata({ ...(source.getMetadata() as Record<string, string>), ...metadata });
+  view.setMetadata({ ...metadataOf(source), ...metadata });
   const statistics = storedStatistics(source);
   // GDAL counts bands from 1.
   statistics.forEach((one, i) => view.bands.get(i + 1).setMetadata(statisticsMetadata(source.bands.get(i + 1), one)));
@@ -81,9 +80,9 @@ export interface Grid {
 
 export function gridOf(dataset: gdal.Dataset): Grid {
   const { x: width, y: height } = dataset.rasterSize;
-  const { AREA_OR_POINT } = dataset.getMetadata() as Record<string, string | undefined>;
+  const { AREA_OR_POINT } = metadataOf(dataset);
   const points = dataset.getGCPs() as object[];
-  const rpc = dataset.getMetadata('RPC') as Record<string, string>;
+  const rpc = metadataOf(dataset, 'RPC');
   return {
     ...{ width, height, geoTransform: dataset.geoTransform, srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' },
     ...(points.length > 0 && { controlPoints: { points, projection: dataset.getGCPProjection() } }),

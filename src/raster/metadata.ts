@@ -4,6 +4,7 @@ import { extname } from 'node:path';
 import gdal from 'gdal-async';
 import { openRaster } from './open-raster.ts';
 import { openVector } from './open-vector.ts';
+import { metadataOf } from './metadata-of.ts';
 
 export type Metadata = Readonly<Record<string, string>>;
 
@@ -21,7 +22,7 @@ export function addMetadata(path: string, metadata: Metadata): boolean {
   if (isCog(path)) return false;
   const dataset = gdal.drivers.get(driver).open(path, 'r+');
   try {
-    dataset.setMetadata({ ...(dataset.getMetadata() as Metadata), ...metadata });
+    dataset.setMetadata({ ...metadataOf(dataset), ...metadata });
     dataset.flush();
   } finally {
     dataset.close();
@@ -34,7 +35,7 @@ export function readMetadata(path: string): Metadata {
   if (/\.(geo)?json$/i.test(path)) return readFromGeoJson(path);
   const dataset = /\.(gpkg|fgb|csv)$/i.test(path) ? openVector(path) : openRaster(path);
   try {
-    return dataset.getMetadata() as Metadata;
+    return metadataOf(dataset);
   } finally {
     dataset.close();
   }
@@ -44,7 +45,7 @@ function isCog(path: string): boolean {
   if (/\.gpkg$/i.test(path)) return false;
   const dataset = openRaster(path, ['GTiff']);
   try {
-    return (dataset.getMetadata('IMAGE_STRUCTURE') as Metadata)['LAYOUT'] === 'COG';
+    return metadataOf(dataset, 'IMAGE_STRUCTURE')['LAYOUT'] === 'COG';
   } finally {
     dataset.close();
   }

@@ -1,5 +1,6 @@
 /** Only for child processes. Reads the acquisition time of a raster. */
 import type gdal from 'gdal-async';
+import { metadataOf } from './metadata-of.ts';
 
 /** Metadata keys of the acquisition time, most reliable first. `TIFFTAG_DATETIME` may be the processing time. */
 const sources = [
@@ -12,7 +13,7 @@ const sources = [
 export function observedAtOf(dataset: gdal.Dataset, ofItem: string | null): number | null {
   if (ofItem !== null) return Date.parse(ofItem);
   for (const { domain, key } of sources) {
-    const written: unknown = (dataset.getMetadata(domain) as Record<string, unknown>)[key];
+    const written: unknown = metadataOf(dataset, domain)[key];
     const time = typeof written === 'string' ? timeOf(written) : NaN;
     if (!Number.isNaN(time)) return time;
   }

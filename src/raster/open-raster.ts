@@ -5,6 +5,7 @@ import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { confinedRasterDrivers, rasterDrivers } from '../child/in-child.ts';
 import { UnsafePathError } from '../files/index.ts';
+import { metadataOf } from './metadata-of.ts';
 
 /** A file that is no raster, or one that may not be read. */
 export class RasterError extends KitError {
@@ -59,7 +60,7 @@ function requireReadable(dataset: gdal.Dataset): void {
 /** Metadata by which GDAL finds overviews and coordinates in other datasets, of any driver, as soon as pixels are read. netCDF makes the second of its own variables. */
 function domainThatNamesFiles(dataset: gdal.Dataset): string | null {
   const isEmpty = (of: gdal.Dataset | gdal.RasterBand, domain: string) =>
-    Object.keys(of.getMetadata(domain) as object).length === 0;
+    Object.keys(metadataOf(of, domain)).length === 0;
   if (!isEmpty(dataset, 'OVERVIEWS') || !dataset.bands.map((band) => isEmpty(band, 'OVERVIEWS')).every(Boolean))
     return 'OVERVIEWS';
   return dataset.driver.description !== 'netCDF' && !isEmpty(dataset, 'GEOLOCATION') ? 'GEOLOCATION' : null;

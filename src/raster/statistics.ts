@@ -2,6 +2,7 @@
 import type gdal from 'gdal-async';
 import type { BandReader } from './band-reader.ts';
 import { inPieces } from './pieces.ts';
+import { metadataOf } from './metadata-of.ts';
 
 /** Pixels that `statisticsOf` reads at once. */
 const stripPixels = 500_000;
@@ -236,9 +237,7 @@ const names = { min: 'MINIMUM', max: 'MAXIMUM', mean: 'MEAN', stdDev: 'STDDEV' }
 /** The band's metadata with these statistics under GDAL's names. Drops statistics copied from a source. */
 export function statisticsMetadata(band: gdal.RasterBand, statistics: BandStatistics | null): Record<string, string> {
   const { x, y } = band.size;
-  const others = Object.entries(band.getMetadata() as Record<string, string>).filter(
-    ([name]) => !name.startsWith('STATISTICS_'),
-  );
+  const others = Object.entries(metadataOf(band)).filter(([name]) => !name.startsWith('STATISTICS_'));
   const own = statistics
     ? [
         ...Object.entries(names).map(([of, name]) => [
@@ -253,7 +252,7 @@ export function statisticsMetadata(band: gdal.RasterBand, statistics: BandStatis
 
 /** The exact statistics in a band's metadata; null if there are none, or only approximate ones. */
 export function readStatistics(band: gdal.RasterBand): BandStatistics | null {
-  const metadata = band.getMetadata() as Record<string, string | undefined>;
+  const metadata = metadataOf(band);
   if (metadata['STATISTICS_APPROXIMATE'] !== undefined) return null;
   const [min, max, mean, stdDev, share] = [...Object.values(names), 'VALID_PERCENT'].map((name) =>
     Number(metadata[`STATISTICS_${name}`]),

@@ -18,6 +18,7 @@ import type { Scene, SceneBand } from '../raster/scene.ts';
 import { partOf, type JobContext } from '../child/in-child.ts';
 import type { StepJob } from './step.ts';
 import { keepScales, maskFromAlpha, narrowed, tiled, typeOf, wideTypeOf, widened } from './wide-copy.ts';
+import { metadataOf } from '../raster/metadata-of.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
 
@@ -300,7 +301,7 @@ export function gridArguments({ srs, geoTransform, rasterSize: { x, y } }: Gdal.
 
 /** Throws if a raster has no reference system, control points or RPC. */
 export function requirePlaced(source: Gdal.Dataset): void {
-  const hasPoints = source.getGCPs().length > 0 || Object.keys(source.getMetadata('RPC') as object).length > 0;
+  const hasPoints = source.getGCPs().length > 0 || Object.keys(metadataOf(source, 'RPC')).length > 0;
   if (source.srs || hasPoints) return;
   throw new KitError(
     'not_placed',

@@ -12,6 +12,7 @@ import { partOf, type JobContext } from '../child/in-child.ts';
 import type { StepJob } from './step.ts';
 import { eachStrip } from '../raster/block-walk.ts';
 import { keepStatistics, statisticsOf } from '../raster/statistics.ts';
+import { metadataOf } from '../raster/metadata-of.ts';
 
 export const tiled = ['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'];
 
@@ -163,7 +164,7 @@ export async function narrowed(
       keepStatistics(band, statisticsOf([new BandReader({ band }, { scaling: 'stored' })])[0] ?? null);
     }
   }
-  result.setMetadata(like.getMetadata() as Record<string, string>);
+  result.setMetadata(metadataOf(like));
   return result;
 }
 

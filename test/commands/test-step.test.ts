@@ -47,7 +47,7 @@ test('a failed step shows the line of its code, and an estimate must be a number
   const checks = batteryOf({ definition: faultySteps, stepId: 'faulty', confinement: testConfinement, cases });
   const of = (name: string) => checks.find((one) => one.name === name)!.run();
   await expect(of('case: bright')).rejects.toThrow(
-    /^it failed by job_failed \(defect\): too bright: 81 \(faulty-steps\.ts:19:\d+\)$/,
+    /^it failed by job_failed \(bug\): too bright: 81 \(faulty-steps\.ts:19:\d+\)$/,
   );
   await expect(of('its memory and its estimate')).rejects.toThrow(
     "its estimate failed: the estimate's outputBytes must be a number from 0, and is NaN",

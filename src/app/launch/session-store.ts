@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Store, type SessionData } from 'express-session';
 import type { AppDatabase } from '../database.ts';
+import { ownJson } from '../../files/index.ts';
 
 /** The lifetime of a browser's session in milliseconds: as long as a launch's token can (contract, "Tokens"). */
 export const sessionLifetimeMs = 12 * 3_600_000;
@@ -28,7 +29,7 @@ export class SqlSessionStore extends Store implements SessionStore {
       .where('id', '=', hashId(sid))
       .where('expires_at', '>', this.#now())
       .executeTakeFirst()
-      .then((row) => callback(null, row ? (JSON.parse(row.data) as SessionData) : null), callback);
+      .then((row) => callback(null, row ? ownJson<SessionData>(row.data) : null), callback);
   }
 
   override set(sid: string, session: SessionData, callback: (error?: unknown) => void = () => {}): void {

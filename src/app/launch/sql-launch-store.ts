@@ -3,6 +3,7 @@ import type { IdentityToken, IdentityTokenStore } from '../../platform-client/in
 import type { AppDatabase } from '../database.ts';
 import type { Launch, LaunchPage, LaunchStore } from './launch-store.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
+import { ownJson } from '../../files/index.ts';
 
 const tokenErased = () => new KitError('token_erased', 'your session has expired', { status: 409 });
 
@@ -59,7 +60,7 @@ export class SqlLaunchStore implements LaunchStore {
       .select(['id', 'user', 'created_at'])
       .where('id', '=', id)
       .executeTakeFirst();
-    return row ? { id: row.id, user: JSON.parse(row.user) as UserDetail, createdAtMs: row.created_at } : null;
+    return row ? { id: row.id, user: ownJson<UserDetail>(row.user), createdAtMs: row.created_at } : null;
   }
 
   async listBegunBefore({ begunBeforeMs, limit, after = '', withToken = false }: LaunchPage): Promise<string[]> {

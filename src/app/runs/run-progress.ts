@@ -3,6 +3,7 @@ import type { AppDatabase } from '../database.ts';
 import { RecentMap } from '../recent-map.ts';
 import type { Run } from './run.ts';
 import type { RepeatedFailure } from './repeated-failure.ts';
+import { ownJson } from '../../files/index.ts';
 
 /** The progress of a run at the moment. Nothing relies on it: it may be gone with the process, and the run's state is not. */
 export interface RunProgress {
@@ -110,7 +111,7 @@ export function sharedProgress(
         .select('progress')
         .where('run_id', '=', runId)
         .executeTakeFirst();
-      return row ? (JSON.parse(row.progress) as RunProgress) : noProgress;
+      return row ? ownJson<RunProgress>(row.progress) : noProgress;
     },
     changesOf: () => 0,
     clear: ({ id, launchId }) => void changed.set(id, { launchId, progress: noProgress }),

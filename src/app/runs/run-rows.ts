@@ -1,18 +1,18 @@
 import { basename } from 'node:path';
 import type { Updateable } from 'kysely';
 import type { RunRow } from '../database.ts';
-import type { RunState } from './run-state.ts';
 import type { Run, RunFacts, RunFile, RunOutput, UnfinishedRun } from './run.ts';
+import { ownJson } from '../../files/index.ts';
 
 export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state' | 'turn'>): UnfinishedRun => ({
   id: row.id,
   owner: row.owner,
-  state: row.state as RunState,
+  state: row.state,
   turn: row.turn,
 });
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
-const parsed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
+const parsed = <T>(text: string | null): T | null => (text === null ? null : ownJson<T>(text));
 
 /** Files of runs that had one output had no name of their own. */
 const asFile = ({ fileId = null, sizeBytes = 0, fileName, sha256 }: Partial<RunFile>, output?: RunOutput): RunFile => ({
@@ -68,11 +68,11 @@ export function fromRow(row: RunRow): Run {
     id: row.id,
     owner: row.owner,
     launchId: row.launch_id,
-    state: row.state as RunState,
+    state: row.state,
     stepId: row.step_id,
     stepVersion: row.step_version,
-    parameters: JSON.parse(row.parameters) as Run['parameters'],
-    input: JSON.parse(row.input) as Run['input'],
+    parameters: ownJson<Run['parameters']>(row.parameters),
+    input: ownJson<Run['input']>(row.input),
     idempotencyKey: row.idempotency_key,
     operation: parsed(row.operation_request),
     operationId: row.operation_id,

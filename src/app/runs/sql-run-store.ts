@@ -189,7 +189,7 @@ export class SqlRunStore implements RunStore {
       .orderBy('seq')
       .orderBy('at')
       .execute();
-    for (const row of rows) histories.get(row.run_id)?.push({ state: row.state as RunState, atMs: row.at });
+    for (const row of rows) histories.get(row.run_id)?.push({ state: row.state, atMs: row.at });
     return histories;
   }
 
@@ -203,7 +203,7 @@ export class SqlRunStore implements RunStore {
       .orderBy('attempt')
       .execute();
     return rows.map((row) => ({
-      state: row.state as RunState,
+      state: row.state,
       attempt: row.attempt,
       worker: row.worker,
       begunAtMs: row.begun_at,
@@ -384,7 +384,7 @@ export class SqlRunStore implements RunStore {
         .executeTakeFirst();
       if (!result) {
         const now = await trx.selectFrom('runs').select('state').where('id', '=', run.id).executeTakeFirst();
-        throw new IllegalTransitionError(run.id, (now?.state ?? run.state) as RunState, to);
+        throw new IllegalTransitionError(run.id, now?.state ?? run.state, to);
       }
       if (to !== run.state) {
         await addState(trx, run.id, to, atMs);

@@ -3,6 +3,7 @@ import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { newId } from '../secrets.ts';
 import { faultText, type Fault, type FaultEffect, type FaultEndpoint, type newFault } from './fault.ts';
+import { ownJson } from '../../files/index.ts';
 
 interface FaultRow {
   id: string;
@@ -80,7 +81,7 @@ export class Faults {
       this.#known = null;
       if (fires) taken = row;
     }
-    return taken && (JSON.parse(taken.effect) as FaultEffect);
+    return taken && ownJson<FaultEffect>(taken.effect);
   }
 
   #rows(): readonly FaultRow[] {
@@ -95,7 +96,7 @@ function fromRow(row: FaultRow): Fault {
     endpoint: row.endpoint,
     after: row.after,
     times: row.times,
-    effect: JSON.parse(row.effect) as FaultEffect,
+    effect: ownJson<FaultEffect>(row.effect),
     fired: row.fired,
   };
 }

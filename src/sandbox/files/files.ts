@@ -2,6 +2,7 @@ import type { CompleteUploadRequest, FileStatus, SourceType } from '../../contra
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { FileFacts } from './inspect/facts.ts';
+import { ownJson } from '../../files/index.ts';
 
 export interface FileRecord {
   readonly id: string;
@@ -153,13 +154,13 @@ function fromRow(row: FileRow): FileRecord {
     originalName: row.original_name,
     size: row.size,
     sourceType: row.source_type,
-    properties: JSON.parse(row.properties) as FileProperties,
+    properties: ownJson<FileProperties>(row.properties),
     blob: row.blob,
     status: row.status,
     reason: row.reason,
     mediaType: row.media_type,
     sha256: row.sha256,
-    facts: row.facts === null ? null : (JSON.parse(row.facts) as FileFacts),
+    facts: row.facts === null ? null : ownJson<FileFacts>(row.facts),
     createdAtMs: row.created_at,
   };
 }

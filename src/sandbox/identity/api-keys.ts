@@ -3,6 +3,7 @@ import { apiKeyHeader } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { hashSecret, newId, newSecret } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
+import { ownJson } from '../../files/index.ts';
 
 /** `files_admin` and `files_upload` are the spec's (section 5). @assumed permission-names: the other two */
 export const permissions = ['files_admin', 'files_upload', 'external_app', 'inference'] as const;
@@ -81,7 +82,7 @@ interface KeyRow {
 function fromRow(row: KeyRow): ApiKey {
   return {
     id: row.id,
-    permissions: JSON.parse(row.permissions) as Permission[],
+    permissions: ownJson<Permission[]>(row.permissions),
     appId: row.app_id,
     createdAtMs: row.created_at,
   };

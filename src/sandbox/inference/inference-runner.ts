@@ -2,7 +2,7 @@ import { dirname, join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
 import { ChildJobError, runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
-import { removeFolder, movePlainFile } from '../../files/index.ts';
+import { movePlainFile, ownJson, removeFolder } from '../../files/index.ts';
 import type { Files } from '../files/files.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
@@ -63,7 +63,7 @@ export class InferenceRunner {
     try {
       const [model, file] = [models.get(job.modelId), files.find(job.fileId)];
       if (!model || !file) throw new ChildJobError('input_gone', 'the model or the file no longer exists');
-      const geometry = job.geometry === null ? null : (JSON.parse(job.geometry) as Geometry);
+      const geometry = job.geometry === null ? null : ownJson<Geometry>(job.geometry);
       const input: InferenceInput = { model, geometry };
       const lent = { path: join(blobDir, file.blob), name: file.originalName };
       const { extension } = await runInChild<InferenceOutput>({

@@ -1,5 +1,6 @@
 import { appManifest, type AppManifest } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { ownJson } from '../../files/index.ts';
 
 const referenceApp: AppManifest = appManifest.parse({
   id: 'reference-app',
@@ -31,11 +32,11 @@ export class Apps {
     const row = this.#database
       .prepare<[string], { manifest: string }>('select manifest from apps where id = ?')
       .get(id);
-    return row ? (JSON.parse(row.manifest) as AppManifest) : null;
+    return row ? ownJson<AppManifest>(row.manifest) : null;
   }
 
   list(): AppManifest[] {
     const rows = this.#database.prepare<[], { manifest: string }>('select manifest from apps order by position').all();
-    return rows.map((row) => JSON.parse(row.manifest) as AppManifest);
+    return rows.map((row) => ownJson<AppManifest>(row.manifest));
   }
 }

@@ -1,6 +1,7 @@
 import type { SandboxClock } from '../clock.ts';
 import type { Fault } from '../control/fault.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { ownJson } from '../../files/index.ts';
 
 /** Kinds of events of a launch besides its calls. */
 export type LaunchEventKind =
@@ -67,7 +68,7 @@ export class LaunchEvents {
            order by at desc, id desc limit ?) order by at, id`,
       )
       .all(launchId, launchId, most.shown)
-      .map((row) => ({ ...row, data: JSON.parse(row.data) as EventData }));
+      .map((row) => ({ ...row, data: ownJson<EventData>(row.data) }));
   }
 
   /** When the launch's clock came to show `launchMs`, in the machine's time: now or before, else null. By the launch's events, as `list` gives them. */

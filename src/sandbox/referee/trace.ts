@@ -14,6 +14,7 @@ import type { DrawnCall } from './timeline.ts';
 import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
 import type { Missing } from './verdict.ts';
 import type { CallAttribution } from './call-attribution.ts';
+import { ownJson } from '../../files/index.ts';
 
 /** Half of an exchange as it is kept, secrets redacted. */
 export interface TracedMessage {
@@ -197,7 +198,7 @@ export class Trace {
       endpoint: row.endpoint,
       status: row.status,
       delivered: row.delivered === 1,
-      detail: JSON.parse(row.detail) as CallDetail,
+      detail: ownJson<CallDetail>(row.detail),
     }));
     return calls.sort(inOrder);
   }
@@ -288,7 +289,7 @@ export class Trace {
       endpoint: row.endpoint,
       status: row.status,
       delivered: row.delivered === 1,
-      detail: JSON.parse(row.detail) as Record<string, unknown>,
+      detail: ownJson<Record<string, unknown>>(row.detail),
     }));
   }
 
@@ -333,10 +334,10 @@ function view(row: CallRow) {
     // The operation of an upload call may be unknown.
     detail: {
       ...(row.endpoint.startsWith('upload.') && { operationId: null }),
-      ...(JSON.parse(row.detail) as Record<string, unknown>),
+      ...ownJson<Record<string, unknown>>(row.detail),
     },
-    request: JSON.parse(row.request) as TracedMessage,
-    response: JSON.parse(row.response) as TracedMessage,
+    request: ownJson<TracedMessage>(row.request),
+    response: ownJson<TracedMessage>(row.response),
   };
 }
 export type CallView = ReturnType<typeof view>;

@@ -1,4 +1,5 @@
 import type { SandboxDatabase } from '../database.ts';
+import { ownJson } from '../../files/index.ts';
 
 export interface CatalogRecord {
   readonly id: string;
@@ -138,7 +139,7 @@ function fromRow(row: CollectionRow): CollectionRecord {
     title: row.title,
     description: row.description,
     license: row.license,
-    keywords: JSON.parse(row.keywords) as string[],
+    keywords: ownJson<string[]>(row.keywords),
     createdAtMs: row.created_at,
   };
 }

@@ -11,6 +11,7 @@ import { boxOfPositions, footprintOfBox, type Box } from '../../raster/footprint
 import { invalid } from '../web/sandbox-error.ts';
 import type { SqlOfSearch } from './search-query.ts';
 import { instantOf, isText, orderOf, searchValue, type SearchValue } from './search-values.ts';
+import { isRecord } from '../../files/index.ts';
 
 /** Parts of a filter that have a limit. A filter over a limit is rejected before it runs. */
 type Counted = 'filterOperators' | 'filterLiterals' | 'propertyReferences' | 'patternCharacters' | 'geometryPositions';
@@ -135,7 +136,7 @@ export class Cql2 {
       this.#count('filterLiterals');
       return always(json !== isNot);
     }
-    if (!isObject(json) || typeof json['op'] !== 'string')
+    if (!isRecord(json) || typeof json['op'] !== 'string')
       return refuse(path, 'must be a CQL2-JSON expression {"op", "args"}');
     const { op, args } = json;
     if (!operators.includes(op)) return refuse(`${path}.op`, `must be one of ${operators.join(', ')}`);
@@ -306,7 +307,7 @@ export class Cql2 {
       this.#count('propertyReferences');
       return { property: this.#named(name, path) };
     }
-    if (isObject(json) && ('timestamp' in json || 'date' in json)) {
+    if (isRecord(json) && ('timestamp' in json || 'date' in json)) {
       this.#count('filterLiterals');
       return { literal: parseTime(json, path) };
     }
@@ -315,13 +316,13 @@ export class Cql2 {
 
   #temporal(json: unknown, path: string): Temporal {
     if (isProperty(json)) return { property: this.#named(propertyName(json.property), path) };
-    if (isObject(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
+    if (isRecord(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
       const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
       const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
       if (interval.startMs > interval.endMs) return refuse(`${path}.interval`, 'must start before it ends');
       return { interval };
     }
-    if (isObject(json) && ('timestamp' in json || 'date' in json)) {
+    if (isRecord(json) && ('timestamp' in json || 'date' in json)) {
       const { ms } = parseTime(json, path);
       return { interval: { startMs: ms, endMs: 'date' in json ? ms + 86_400_000 - 1 : ms } };
     }
@@ -365,7 +366,7 @@ function orderOfLiterals(a: SearchValue | Instant, b: SearchValue | Instant): nu
 
 /** Box of a geometry that every match must intersect, if the filter has one at its top. */
 export function spatialHint(json: unknown): Box | null {
-  if (!isObject(json) || !Array.isArray(json['args'])) return null;
+  if (!isRecord(json) || !Array.isArray(json['args'])) return null;
   const args: unknown[] = json['args'];
   if (json['op'] === 'and') return args.map(spatialHint).find((hint) => hint !== null) ?? null;
   if (json['op'] !== 's_intersects' || args.filter(isProperty).length !== 1) return null;
@@ -390,7 +391,7 @@ function parseTime(json: Readonly<Record<string, unknown>>, path: string): Insta
 function parseEnd(end: unknown, isLast: boolean, path: string): number | null {
   if (end === '..' || end === '') return null;
   const dayMs = isLast ? 86_400_000 - 1 : 0;
-  if (isObject(end)) return parseTime(end, path).ms + ('timestamp' in end ? 0 : dayMs);
+  if (isRecord(end)) return parseTime(end, path).ms + ('timestamp' in end ? 0 : dayMs);
   const instant = typeof end === 'string' ? parseInstant(end) : null;
   if (instant !== null) return instant;
   const day = typeof end === 'string' ? parseInstant(`${end}T00:00:00Z`) : null;
@@ -405,7 +406,7 @@ function parseGeometry(json: unknown, path: string): Geometry {
 function readGeometry(
   json: unknown,
 ): { readonly geometry: Geometry } | { readonly at: string; readonly message: string } {
-  if (isObject(json) && 'bbox' in json) {
+  if (isRecord(json) && 'bbox' in json) {
     const read = bboxSchema.safeParse(json['bbox']);
     return read.success
       ? { geometry: footprintOfBox(read.data) }
@@ -417,10 +418,6 @@ function readGeometry(
     : { at: '', message: read.error.issues[0]?.message ?? 'must be a GeoJSON geometry' };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isProperty(value: unknown): value is { property: string } {
-  return isObject(value) && typeof value['property'] === 'string';
+  return isRecord(value) && typeof value['property'] === 'string';
 }

@@ -3,6 +3,7 @@ import type { SandboxDatabase } from '../database.ts';
 import { boxOf, type Box, type Footprint } from '../../raster/footprint.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { searchValuesOf } from './search-values.ts';
+import { ownJson } from '../../files/index.ts';
 
 /** Position of a raster's pixels, in the projection extension's terms. */
 export interface RasterGrid {
@@ -200,8 +201,8 @@ export function itemOf(row: ItemRow): ItemRecord {
     title: row.title,
     datetimeMs: row.datetime_ms,
     box: [row.west, row.south, row.east, row.north],
-    footprint: JSON.parse(row.geometry) as Footprint,
-    properties: JSON.parse(row.properties) as Record<string, unknown>,
-    source: JSON.parse(row.source) as ItemSource,
+    footprint: ownJson<Footprint>(row.geometry),
+    properties: ownJson<Record<string, unknown>>(row.properties),
+    source: ownJson<ItemSource>(row.source),
   };
 }

@@ -9,6 +9,7 @@ import { meetsBox, SearchArea } from './search-area.ts';
 import type { SearchQuery } from './search-query.ts';
 import { Shape } from './shape.ts';
 import { instantOf, isText, orderOf, type SearchValue } from './search-values.ts';
+import { messageOf, ownJson } from '../../files/index.ts';
 
 export interface SearchOrder {
   /** Null asks for the names of properties. */
@@ -57,7 +58,7 @@ database.function('is_like', (pattern: number, value: SearchValue) => {
 });
 database.function('meets_box', (geometry: string, west: number, south: number, east: number, north: number) => {
   inTime();
-  return numberOf(meetsBox(JSON.parse(geometry) as Footprint, [west, south, east, north]));
+  return numberOf(meetsBox(ownJson<Footprint>(geometry), [west, south, east, north]));
 });
 database.function('meet_each_other', (a: number, b: number) => {
   const [first, second] = [geometries[a], geometries[b]];
@@ -71,7 +72,7 @@ database.function('meet_each_other', (a: number, b: number) => {
 database.function('meets', (area: number, geometry: string) => {
   // One comparison of large geometries can take a second.
   inTime();
-  const footprint = JSON.parse(geometry) as Footprint;
+  const footprint = ownJson<Footprint>(geometry);
   return numberOf(areaOf(area).meets(boxOf(footprint), () => footprint));
 });
 
@@ -141,7 +142,7 @@ parentPort?.on('message', ({ query, leftMs }: SearchOrder) => {
     matchers = query.patterns.map(likeMatcher);
     parentPort?.postMessage(answer(query));
   } catch (error) {
-    parentPort?.postMessage(error instanceof LateError ? { isLate: true } : { error: (error as Error).message });
+    parentPort?.postMessage(error instanceof LateError ? { isLate: true } : { error: messageOf(error) });
   }
 });
 parentPort?.postMessage({ isReady: true } satisfies SearchAnswer);

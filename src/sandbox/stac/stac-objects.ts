@@ -18,6 +18,7 @@ import type { AssetLinks } from './asset-links.ts';
 import type { Catalog } from './catalog.ts';
 import { rootCatalogId, type CatalogRecord, type CollectionRecord } from './collections.ts';
 import type { ItemRecord } from './items.ts';
+import { isRecord } from '../../files/index.ts';
 
 export interface StacObjectsOptions {
   readonly catalog: Catalog;
@@ -319,7 +320,7 @@ function pathOf(path: string, item: Readonly<Record<string, unknown>>): string[]
 function remove(target: Record<string, unknown>, [first = '', ...rest]: string[]): void {
   if (!Object.hasOwn(target, first)) return;
   if (rest.length === 0) delete target[first];
-  else if (isObject(target[first])) remove(target[first], rest);
+  else if (isRecord(target[first])) remove(target[first], rest);
 }
 
 function copy(
@@ -332,9 +333,5 @@ function copy(
   // It is there, whole.
   if (to[first] === value) return;
   if (rest.length === 0) to[first] = value;
-  else if (isObject(value)) copy(value, (to[first] = isObject(to[first]) ? to[first] : {}), rest);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  else if (isRecord(value)) copy(value, (to[first] = isRecord(to[first]) ? to[first] : {}), rest);
 }

@@ -15,6 +15,7 @@ import { openVector } from '../../raster/open-vector.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
 import { isRaster, type FileRecipe, type RasterRecipe } from './cases.ts';
 import { isGap, rowOf, type Gap } from './recipe.ts';
+import { metadataOf } from '../../raster/metadata-of.ts';
 
 export interface BatteryRun {
   readonly parameters: StepJobInput['parameters'];
@@ -271,7 +272,7 @@ function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
 function valuesOf(band: gdal.RasterBand, width: number, height: number): Float64Array {
   const values = band.pixels.read(0, 0, width, height, new Float64Array(width * height)) as Float64Array;
   const [factor, offset] = [band.scale ?? 1, band.offset ?? 0];
-  const { PIXELTYPE } = band.getMetadata('IMAGE_STRUCTURE') as Record<string, string | undefined>;
+  const { PIXELTYPE } = metadataOf(band, 'IMAGE_STRUCTURE');
   if (PIXELTYPE === 'SIGNEDBYTE') values.forEach((value, i) => value > 127 && (values[i] = value - 256));
   if (factor !== 1 || offset !== 0)
     values.forEach((value, i) => (values[i] = value === band.noDataValue ? NaN : value * factor + offset));

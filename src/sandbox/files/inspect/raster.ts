@@ -5,6 +5,7 @@ import { toLonLat } from '../../../raster/lon-lat.ts';
 import { openRaster, RasterError } from '../../../raster/open-raster.ts';
 import { colorName } from '../../../raster/scene.ts';
 import { notA, type BandFacts, type Inspector } from './facts.ts';
+import { metadataOf } from '../../../raster/metadata-of.ts';
 
 const mediaTypes: Readonly<Record<string, string>> = {
   GTiff: 'image/tiff',
@@ -107,8 +108,8 @@ function footprint(dataset: gdal.Dataset): Footprint | null {
 /** TIFF's own tag, `YYYY:MM:DD HH:MM:SS`, or what GDAL's readers of satellite products write. */
 function acquiredAt(dataset: gdal.Dataset): string | null {
   const metadata = {
-    ...(dataset.getMetadata() as Record<string, string>),
-    ...(dataset.getMetadata('IMAGERY') as Record<string, string>),
+    ...metadataOf(dataset),
+    ...metadataOf(dataset, 'IMAGERY'),
   };
   const written =
     metadata['ACQUISITIONDATETIME'] ?? metadata['TIFFTAG_DATETIME']?.replace(/^(\d{4}):(\d\d):(\d\d)/, '$1-$2-$3');

@@ -26,7 +26,3 @@ export async function readJson(path: string, what: string): Promise<unknown> {
       throw notA(what);
     });
 }
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { footprintOfBox, type Footprint } from '../../../raster/footprint.ts';
 import { notA, nowhere, type Inspector } from './facts.ts';
-import { isObject, readEnds, readJson } from './read-ends.ts';
+import { readEnds, readJson } from './read-ends.ts';
 import { unpack } from '../../../raster/unpack.ts';
+import { isRecord } from '../../../files/index.ts';
 
 /** A 3D Tiles tileset (OGC 22-025): its JSON, alone or as `tileset.json` of a zip archive, the one nearest to its root. */
 export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {
@@ -10,10 +11,10 @@ export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {
   const isZip = start.toString('latin1') === 'PK\u0003\u0004';
   const tileset = await readJson(isZip ? await unpackTileset(path, workFolder) : path, '3D Tiles tileset');
   if (
-    !isObject(tileset) ||
-    !isObject(tileset['asset']) ||
+    !isRecord(tileset) ||
+    !isRecord(tileset['asset']) ||
     typeof tileset['asset']['version'] !== 'string' ||
-    !isObject(tileset['root'])
+    !isRecord(tileset['root'])
   ) {
     throw notA('3D Tiles tileset: it must have asset.version and root');
   }
@@ -49,7 +50,7 @@ const depth = (entry: string) => entry.split('/').length;
 /** A bounding region is [west, south, east, north, lowest, highest], in radians. */
 function regionOf(root: Record<string, unknown>): Footprint | null {
   const volume = root['boundingVolume'];
-  const region = isObject(volume) ? volume['region'] : undefined;
+  const region = isRecord(volume) ? volume['region'] : undefined;
   if (!Array.isArray(region) || region.length !== 6 || !region.every((value) => typeof value === 'number')) return null;
   const [west = 0, south = 0, east = 0, north = 0] = region.map((radians) => (radians * 180) / Math.PI);
   const isRegion = Math.max(Math.abs(west), Math.abs(east)) <= 180 && south >= -90 && north <= 90 && south <= north;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { basename, dirname, join, relative } from 'node:path';
 import { ChildJobError, runInChild, type Confinement } from '../../../child/index.ts';
-import { removeFolder } from '../../../files/index.ts';
+import { messageOf, removeFolder } from '../../../files/index.ts';
 import { bandNames, sensorOfFileNames, type Sensor } from '../../../raster/index.ts';
 import type { FileFacts, InspectInput } from '../../files/inspect/facts.ts';
 import { inspection, readFacts } from '../../files/inspect/read-facts.ts';
@@ -315,7 +315,7 @@ function inspect(path: string, place: ImportPlace): Promise<FileFacts> {
     try {
       return readFacts(answer);
     } catch (cause) {
-      throw new ChildJobError('job_crashed', (cause as Error).message);
+      throw new ChildJobError('job_crashed', messageOf(cause));
     }
   });
 }

@@ -1,0 +1,9 @@
+/** True for an object with fields: not null, and no array. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Parses JSON that the program itself has written, so its type is known. */
+export const ownJson = <T>(text: string): T => JSON.parse(text) as T;
+
+/** Message of a caught error. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
