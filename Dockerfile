@@ -3,6 +3,7 @@
 #   docker build --target sandbox -t marketplace-sandbox .
 
 # Pin digests by --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:... and DEBIAN_IMAGE=debian:bookworm-slim@sha256:...
+# Both must be of the same Debian release, because Node and GDAL's binding are made on the first and run on the second.
 ARG NODE_IMAGE=node:24-bookworm-slim
 ARG DEBIAN_IMAGE=debian:bookworm-slim
 

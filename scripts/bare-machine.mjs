@@ -24,14 +24,18 @@ export function bareRoot(cache, user) {
   });
 }
 
-/** Returns a root folder below `cache` with Debian alone, and without documentation and translations, as in Debian's slim image. */
+/** Returns a root folder below `cache` with Debian alone, and without documentation and translations, as in Debian's slim image. Licenses stay. */
 export function slimRoot(cache) {
   return rootFolder(cache, 'slim', [], (made) => {
-    const unwanted = ['doc', 'info', 'locale', 'man'].map((name) => `usr/share/${name}`);
-    const rules = unwanted.map((path) => `path-exclude /${path}/*\n`);
-    writeFileSync(join(made, 'etc/dpkg/dpkg.cfg.d/docker'), rules.join(''));
+    const unwanted = ['info', 'locale', 'man'].map((name) => `usr/share/${name}`);
+    const rules = [...unwanted, 'usr/share/doc'].map((path) => `path-exclude /${path}/*\n`);
+    writeFileSync(
+      join(made, 'etc/dpkg/dpkg.cfg.d/docker'),
+      `${rules.join('')}path-include /usr/share/doc/*/copyright\n`,
+    );
     for (const path of [...unwanted, 'var/lib/apt/lists', 'var/cache/apt'])
       rmSync(join(made, path), { recursive: true, force: true });
+    run('find', [join(made, 'usr/share/doc'), '-type', 'f', '!', '-name', 'copyright', '-delete']);
   });
 }
 

@@ -19,6 +19,7 @@ export type NeedName =
   | 'podman'
   | 'debootstrap';
 export const needs: Readonly<Record<NeedName, Need>>;
+export const neededDrivers: readonly string[];
 export function findProgram(names: readonly string[], folders?: string): string | null;
 export function missingOf(need: Need): string | null;
 export function installCommand(missing: readonly NeedName[]): string;

@@ -13,6 +13,12 @@ const pathOfSteps = '/usr/local/bin:/usr/bin:/bin';
 
 export const needs = JSON.parse(readFileSync(existsSync(written) ? written : join(kit, 'dist', 'needs.json'), 'utf8'));
 
+/** Drivers that a GDAL binding must have. `src/child/drivers.ts` says for which files. */
+export const neededDrivers = [
+  ...['GTiff', 'JP2OpenJPEG', 'PNG', 'JPEG', 'netCDF', 'AAIGrid', 'DTED', 'SRTMHGT', 'NITF', 'HFA', 'ENVI'],
+  ...['GeoJSON', 'GPKG', 'FlatGeobuf', 'KML', 'GML', 'CSV', 'ESRI Shapefile', 'COG', 'MEM', 'VRT'],
+];
+
 /** Path of the first of these programs on PATH or below `folders`, where `*` stands for any one name; null if none is there. */
 export function findProgram(names, folders) {
   const places = [...(process.env.PATH ?? '').split(delimiter), ...expand(folders)].filter((place) => place !== '');

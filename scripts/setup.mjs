@@ -22,7 +22,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { findProgram, installCommand, missingOf, needs } from './needs.mjs';
+import { findProgram, installCommand, missingOf, neededDrivers, needs } from './needs.mjs';
 
 const kit = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The project that the kit is a package of; null where the kit is the project. */
@@ -41,11 +41,12 @@ const oldestGdal = [3, 6];
 /** Commands, each of which wants what those before it want. */
 const commands = ['npm run demo', 'npm test', 'npm run test:all'];
 const wantedFor = process.argv[2] ?? commands[0];
-/** Longest time until the server of published bindings answers, and until its archive is here. */
+/** Time limit for the first answer of the server of published bindings. */
 const answerWithinMs = 5_000;
+/** Time limit for the download of a published binding. */
 const archiveWithinMs = 60_000;
-/** Drivers that a published binding must have. */
-const neededDrivers = ['GTiff', 'COG', 'MEM', 'VRT', 'netCDF', 'GPKG', 'GeoJSON', 'ESRI Shapefile'];
+/** Size limit for the archive of a published binding. It has about 40 MB. */
+const maxArchiveBytes = 300 * 1024 * 1024;
 
 const binding = join(modules, 'gdal-async', 'lib', 'binding');
 const versionOfGdalAsync = () => JSON.parse(readText(join(modules, 'gdal-async', 'package.json')) || '{}').version;
@@ -280,6 +281,9 @@ async function takePublishedGdal(node) {
     throw new SetupError(
       `the published GDAL binding has the SHA-256 ${digest}, and GDAL_PREBUILT_SHA256 is ${wanted}: it is not the file you mean. Nothing of it was used.`,
     );
+  // A binding that was built here may only lack a library of the system.
+  const [target, kept] = [join(binding, name), join(binding, `${name}.kept`)];
+  if (existsSync(target)) renameSync(target, kept);
   const folder = mkdtempSync(join(tmpdir(), 'marketplace-app-kit-setup-'));
   writeFileSync(join(folder, 'gdal.tar.gz'), archive);
   mkdirSync(binding, { recursive: true });
@@ -288,10 +292,12 @@ async function takePublishedGdal(node) {
   });
   rmSync(folder, { recursive: true, force: true });
   if (status === 0 && loadsGdal(node, neededDrivers)) {
+    rmSync(kept, { recursive: true, force: true });
     say(`  SHA-256 ${digest}`);
     return true;
   }
-  rmSync(join(binding, name), { recursive: true, force: true });
+  rmSync(target, { recursive: true, force: true });
+  if (existsSync(kept)) renameSync(kept, target);
   say("  it does not work on this system; building the binding against the system's GDAL instead");
   return false;
 }
@@ -312,12 +318,22 @@ async function fetchArchive(address) {
       const answer = await fetch(at, { signal: stop.signal, redirect: 'manual' });
       const next = answer.status >= 300 && answer.status < 400 ? answer.headers.get('location') : null;
       if (next === null) response = answer;
-      else at = new URL(next, at);
+      else {
+        await answer.body?.cancel();
+        at = new URL(next, at);
+      }
     }
     clearTimeout(timer);
     if (!response?.ok) return { problem: response ? `status ${response.status}` : 'too many redirects' };
     timer = limit(archiveWithinMs, `not complete within ${archiveWithinMs / 1_000} s`);
-    return { archive: Buffer.from(await response.arrayBuffer()) };
+    const parts = [];
+    let bytes = 0;
+    for await (const part of response.body) {
+      bytes += part.length;
+      if (bytes > maxArchiveBytes) return { problem: `more than ${maxArchiveBytes} bytes` };
+      parts.push(part);
+    }
+    return { archive: Buffer.concat(parts) };
   } catch (error) {
     return { problem: error.cause?.code ?? error.message };
   } finally {

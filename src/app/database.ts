@@ -200,11 +200,11 @@ async function enforceReferences(database: AppDatabase, { hasChanged }: { hasCha
 function isAway(error: unknown): boolean {
   const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
   // The driver's own errors have no code.
-  const isTimeout = reason === 'no answer' && /timeout|terminated/i.test(messageOf(error));
+  const isTimeout = reason === 'no answer' && /timeout|terminated/i.test(driverMessageOf(error));
   return isTimeout || isTransient({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
 }
 
-const messageOf = (error: unknown) => {
+const driverMessageOf = (error: unknown) => {
   const { message } = (error instanceof DatabaseUnavailableError ? error.cause : error) as { message?: unknown };
   return typeof message === 'string' ? message : '';
 };

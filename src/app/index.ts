@@ -9,7 +9,8 @@ export type { Launch, LaunchPage, LaunchStore } from './launch/launch-store.ts';
 export { sessionLifetimeMs, type SessionStore } from './launch/session-store.ts';
 export type { ProgressBoard, RunProgress } from './runs/run-progress.ts';
 export { noProgress } from './runs/run-progress.ts';
-export type { QueueName, QueuedRun, QueueWorker, RunQueue } from './runs/run-queue.ts';
+/** `Lane` is the name of `QueueName` up to version 0.2. */
+export type { QueueName, QueueName as Lane, QueuedRun, QueueWorker, RunQueue } from './runs/run-queue.ts';
 export { IllegalTransitionError, runTransitions, type RunState } from './runs/run-state.ts';
 export type { RunView } from './runs/run-view.ts';
 export type * from './runs/run.ts';

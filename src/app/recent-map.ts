@@ -1,4 +1,4 @@
-/** A map that keeps `maxEntries` entries. Beyond that it drops the least recently read or set one. */
+/** A map that keeps `maxEntries` entries. Beyond that it drops the entry that was read or set longest ago. */
 export class RecentMap<Key, Value> {
   #entries = new Map<Key, Value>();
   #maxEntries: number;

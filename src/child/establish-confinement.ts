@@ -3,7 +3,7 @@ import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { KitError } from '../contract/kit-error.ts';
-import { scratchFolder } from '../files/index.ts';
+import { messageOf, scratchFolder } from '../files/index.ts';
 import { bubblewrapArguments, programPath, variants, type BubblewrapVariant } from './bubblewrap.ts';
 import { delegatedGroups } from './cgroup.ts';
 import { keptDrivers } from './drivers.ts';
@@ -180,7 +180,7 @@ function reasonOf(error: unknown): string {
     error instanceof KitError && typeof error.data['stderr'] === 'string'
       ? error.data['stderr'].trim().split('\n').at(-1)
       : undefined;
-  return stderr || (error instanceof Error ? error.message : String(error));
+  return stderr || messageOf(error);
 }
 
 const gdalVariables = ['GDAL_DATA', 'PROJ_LIB', 'PROJ_DATA', 'LD_LIBRARY_PATH'];

@@ -9,8 +9,8 @@ export type ToChild =
   | { type: 'end' };
 
 /**
- * Kind of a failure. `input`: the user's, and the message names the change to make. `transient`: disk or system, so it is
- * tried again. `bug`: ours, with a stack for the log.
+ * Kind of a failure. `input`: a mistake in the input, and the message names the change to make. `transient`: disk or system, so it is
+ * tried again. `bug`: a mistake in the code, with a stack for the log.
  */
 export type FailureKind = 'input' | 'transient' | 'bug';
 

@@ -39,16 +39,18 @@ export function readArguments<const Config extends ArgumentsConfig>(
   }
 }
 
-const isOption = (arg: string) => /^--[a-z-]*(=|$)/.test(arg);
+/** An id that begins with a hyphen. Ids have more characters than this, and options no capitals, digits or underscores. */
+const isId = (arg: string) => /^-[\w-]{7,}$/.test(arg) && !/^--[a-z-]+$/.test(arg);
 
-/** Marks arguments that begin with a hyphen and are no options: ids may begin with one, and the kit has no short options. */
-function unambiguous(args: readonly string[], { options }: ArgumentsConfig): string[] {
+/** Marks ids that begin with a hyphen, which `parseArgs` would take for options. */
+export function unambiguous(args: readonly string[], { options }: ArgumentsConfig): string[] {
   const line: string[] = [];
   const alone: string[] = [];
   for (const [i, arg] of args.entries()) {
     if (arg === '--') return [...line, '--', ...alone, ...args.slice(i + 1)];
-    if (!arg.startsWith('-') || isOption(arg)) line.push(arg);
-    else if (options[args[i - 1]?.slice(2) ?? '']?.type === 'string') line.push(`${line.pop()}=${arg}`);
+    const [, option = ''] = /^--([a-z-]+)$/.exec(args[i - 1] ?? '') ?? [];
+    if (!isId(arg)) line.push(arg);
+    else if (options[option]?.type === 'string') line.push(`${line.pop()}=${arg}`);
     else alone.push(arg);
   }
   return alone.length === 0 ? line : [...line, '--', ...alone];

@@ -11,7 +11,7 @@ export interface Command<Taken extends Options, Positionals extends boolean> {
   readonly usage: string;
   /** Options, as Node's `parseArgs` takes them. */
   readonly options: Taken;
-  /** True if it takes arguments beside its options. Default false. */
+  /** True if it takes arguments in addition to its options. Default false. */
   readonly allowPositionals?: Positionals;
   /** Runs the command. Returns its exit status, by default 0. Throws `KitError`. */
   readonly run: (given: Given<{ options: Taken; allowPositionals: Positionals }>) => Promise<number | void>;

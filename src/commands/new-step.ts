@@ -10,7 +10,7 @@ import { extensionsOf } from '../app/processing/run-input.ts';
 import type { StepJobInput } from '../app/processing/step-job.ts';
 import { KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, runInChild, type Confinement } from '../child/index.ts';
-import { scratchFolder } from '../files/index.ts';
+import { messageOf, scratchFolder } from '../files/index.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import type { Looked } from '../testing/step-battery/look-job.ts';
 import { wrongArguments } from './arguments.ts';
@@ -236,10 +236,7 @@ async function tryOut(
       workFolder,
       confinement,
     }).catch((error: unknown) => {
-      throw new KitError(
-        'bad_arguments',
-        `the program does not do it: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw new KitError('bad_arguments', `the program does not do it: ${messageOf(error)}`);
     });
     const extension = extname(fileName).toLowerCase();
     const kind = /^\.tiff?$/.test(extension) ? 'raster' : extensionsOf.vector.has(extension) ? 'vector' : null;
@@ -296,8 +293,7 @@ async function prove(module: string, id: string, folder: string, confinement: Co
     largeSide: 2_048,
   });
   const failed: Record<string, string> = {};
-  for (const { name, run } of checks)
-    await run().catch((error: unknown) => (failed[name] = error instanceof Error ? error.message : String(error)));
+  for (const { name, run } of checks) await run().catch((error: unknown) => (failed[name] = messageOf(error)));
   const path = join(folder, 'cases.json');
   const cases = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
   const exempt = Object.fromEntries(

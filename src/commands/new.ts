@@ -13,7 +13,7 @@ It writes an app with an example step, its test, a README and a workflow. npm ru
 
 /** Packages that a project's tests need besides the kit and its sandbox, at the versions that the kit itself is tested with. */
 const ownTools = ['@types/node', 'geotiff', 'onnxruntime-node', 'typescript', 'vitest'];
-/** The room as the kit has it, and what its imports are called from outside. */
+/** Folders of the app folder in the kit. */
 const parts = ['src/my-app', 'templates/my-app', 'test/my-app'];
 const imports: readonly (readonly [RegExp, string])[] = [
   [/'(?:\.\.\/)+index\.ts'/g, "'marketplace-app-kit'"],

@@ -8,6 +8,7 @@ import { wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
+import { messageOf } from '../files/index.ts';
 
 const usage = `usage: npx marketplace-app-kit test-step [ID] [options]: runs the step tests
 
@@ -17,8 +18,6 @@ const usage = `usage: npx marketplace-app-kit test-step [ID] [options]: runs the
 
 Runs the step's own cases (cases.json beside it) and the tests for every step: sizes, types, gaps, places, strips, a
 cancel, a full disk, memory, its estimate. Exits 0 only if all of them pass.`;
-
-const toldOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 export default defineCommand(import.meta, {
   usage,
@@ -71,7 +70,7 @@ export default defineCommand(import.meta, {
           console.log(`  ok    ${name}`);
         } catch (error) {
           failed += 1;
-          const why = toldOf(error);
+          const why = messageOf(error);
           const same = said.get(why);
           if (same) same.more += 1;
           else {

@@ -1,4 +1,5 @@
-/** Files and folders of the machine, the errors of its system, and values that are read from files. */
+/** Files and folders of the machine, their JSON, and the errors of its system. */
+export { isRecord, ownJson } from './json.ts';
 export { folderBytes, folderUse } from './folder-bytes.ts';
 export { isPackage, kitFolder, kitRoot, kitVersion, vendoredFolders } from './kit-folder.ts';
 export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } from './plain-file.ts';
@@ -6,5 +7,4 @@ export { ensurePrivateFile } from './private-file.ts';
 export { removeFolder } from './remove-folder.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export { scratchFolder, type ScratchFolder } from './scratch-folder.ts';
-export { codeOf, isTransient } from './system-error.ts';
-export { isRecord, messageOf, ownJson } from './values.ts';
+export { codeOf, isTransient, messageOf } from './system-error.ts';

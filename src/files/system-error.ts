@@ -27,3 +27,6 @@ export function isTransient(error: unknown): boolean {
   const code = codeOf(error);
   return code !== null && (transientCodes.has(code) || ofSqlite.test(code));
 }
+
+/** Message of a caught error. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

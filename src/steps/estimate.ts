@@ -10,7 +10,7 @@ const workingBytesPerMegapixel = 28e6;
 /**
  * The estimate of a step that reads block by block and writes a COG. `bytesPerPixel`: of the compressed output, all bands and
  * overviews together. `secondsPerMegapixel`: of the step on two cores, compression included.
- * `maxWorkingBytes`: beside the process itself, however large the raster. Default 330 MB.
+ * `maxWorkingBytes`: memory in addition to the process, for a raster of any size. Default 330 MB.
  */
 export function estimateCog(
   { width, height }: EstimateInput,

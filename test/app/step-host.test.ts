@@ -64,7 +64,7 @@ describe('limits', () => {
     const notes: (string | null)[] = [];
     const running = run('wordy', synthetic, {}, undefined, (_fraction, note) => notes.push(note));
     running.catch(() => {});
-    await vi.waitFor(() => expect(notes).toContain('waiting for room among the work folders'), 300_000);
+    await vi.waitFor(() => expect(notes).toContain('waiting for space in the work folders'), 300_000);
     await expect(access(join(folder, 'mine'))).rejects.toMatchObject({ code: 'ENOENT' });
     // Files of other runs are no fault of the user's: the step is tried again.
     await writeFile(join(folder, 'another'), Buffer.alloc(10 * 2 ** 20));

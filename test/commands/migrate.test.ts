@@ -1,4 +1,4 @@
-/** `migrate` makes the tables of the app, on both databases, and changes nothing the second time. */
+/** `migrate` makes the tables of the app in both databases. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,13 +12,13 @@ async function migrate(env: Readonly<Record<string, string>>): Promise<string> {
   return `${await exited}: ${output()}`;
 }
 
-test('SQLite below DATA_DIR', async () => {
+test('migrate creates the SQLite database below DATA_DIR', async () => {
   const dataDir = await testFolder();
   for (let n = 0; n < 2; n++) expect(await migrate({ DATA_DIR: dataDir })).toBe('0: the database is up to date\n');
   expect(existsSync(join(dataDir, 'app.db'))).toBe(true);
 });
 
-test('PostgreSQL, with the tables of the queue', needing('postgresql'), async () => {
+test('migrate creates the tables of the app and of the queue in PostgreSQL', needing('postgresql'), async () => {
   const cluster = await startPostgres();
   const url = await cluster.create();
   for (let n = 0; n < 2; n++) expect(await migrate({ DATABASE_URL: url })).toBe('0: the database is up to date\n');
@@ -26,7 +26,7 @@ test('PostgreSQL, with the tables of the queue', needing('postgresql'), async ()
   expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['public.runs', 'pgboss.job']));
 });
 
-test('a database that refuses: its reason, without the password', needing('postgresql'), async () => {
+test('migrate reports why a database refuses, without the password', needing('postgresql'), async () => {
   const cluster = await startPostgres();
   const url = new URL(await cluster.create());
   url.pathname = '/nobody';

@@ -8,6 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { cleanUpLater } from '../support/cleanup.ts';
+import { neededDrivers } from '../../scripts/needs.mjs';
+import { keptDrivers } from '../../src/child/drivers.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
 
 const system = `node-v${process.versions.modules}-${process.platform}-${process.arch}`;
@@ -15,6 +17,7 @@ const system = `node-v${process.versions.modules}-${process.platform}-${process.
 const installs = `
 mkdir -p node_modules/gdal-async
 echo '{"version":"3.0.0","main":"index.js","binary":{"host":"http://192.0.2.1/releases/"}}' > node_modules/gdal-async/package.json
+if [ -n "$KEPT" ]; then mkdir -p node_modules/gdal-async/lib/binding/${system}; printf '%s' "$KEPT" > node_modules/gdal-async/lib/binding/${system}/gdal.node; fi
 echo 'const b = JSON.parse(require("fs").readFileSync(__dirname + "/lib/binding/${system}/gdal.node")); exports.drivers = { get(name) { if (!b.includes(name)) throw Error(name) } }' > node_modules/gdal-async/index.js`;
 
 async function archiveOf(drivers: readonly string[]): Promise<Buffer> {
@@ -55,10 +58,10 @@ async function setUp(answer: RequestListener, env: Readonly<Record<string, strin
   return { status, output, binding };
 }
 
-const drivers = ['GTiff', 'COG', 'MEM', 'VRT', 'netCDF', 'GPKG', 'GeoJSON', 'ESRI Shapefile', 'Another'];
+const drivers = [...neededDrivers, 'Another'];
 const builds = /building the binding against the system's GDAL[^]*GDAL 3\.6 or later with its headers/;
 
-test('a published binding: taken, without root and without a compiler', async () => {
+test('uses a published binding, without root or a compiler', async () => {
   const archive = await archiveOf(drivers);
   const asked: (string | undefined)[] = [];
   const { status, output, binding } = await setUp((req, res) => {
@@ -70,7 +73,7 @@ test('a published binding: taken, without root and without a compiler', async ()
   expect(JSON.parse(binding ?? 'null')).toEqual(drivers);
 });
 
-test('a published binding with the digest that is wanted: taken; with another: nothing of it', async () => {
+test('uses a binding with the digest of GDAL_PREBUILT_SHA256, and stops if the digest differs', async () => {
   const archive = await archiveOf(drivers);
   const digest = createHash('sha256').update(archive).digest('hex');
   const good = await setUp((_req, res) => res.end(archive), { GDAL_PREBUILT_SHA256: digest.toUpperCase() });
@@ -80,7 +83,7 @@ test('a published binding with the digest that is wanted: taken; with another: n
 });
 
 test.each<[string, RequestListener, RegExp]>([
-  ['there is none for this system', (_req, res) => res.writeHead(404).end(), /status 404/],
+  ['the server has none for this system', (_req, res) => res.writeHead(404).end(), /status 404/],
   ['the server does not answer', () => {}, /no answer within 5 s/],
   [
     'the archive is cut',
@@ -88,25 +91,25 @@ test.each<[string, RequestListener, RegExp]>([
     /UND_ERR_SOCKET|ECONNRESET|terminated/,
   ],
   [
-    'the address leads to one without TLS',
+    'a redirect leads to an address without TLS',
     (_req, res) => res.writeHead(302, { location: 'http://192.0.2.1/a' }).end(),
     /http:\/\/192\.0\.2\.1 does not use TLS/,
   ],
-  ['the archive is none', (_req, res) => res.end('an error page'), /does not work on this system/],
-])('%s: builds', async (_name, answer, says) => {
+  ['the archive is not a tar file', (_req, res) => res.end('an error page'), /does not work on this system/],
+])('falls back to a build if %s', async (_name, answer, says) => {
   const { status, output, binding } = await setUp(answer);
   expect([status, binding]).toEqual([1, null]);
   expect(output).toMatch(says);
   expect(output).toMatch(builds);
 });
 
-test('a binding without a driver that the kit needs: builds, and leaves nothing of it', async () => {
+test('falls back to a build if the binding lacks a driver, and removes it', async () => {
   const archive = await archiveOf(drivers.filter((name) => name !== 'netCDF'));
   const { output, binding } = await setUp((_req, res) => res.end(archive));
   expect([output, binding]).toEqual([expect.stringMatching(builds), null]);
 });
 
-test('an archive behind a redirect, as on GitHub: taken', async () => {
+test('follows a redirect, as GitHub sends', async () => {
   const archive = await archiveOf(drivers);
   const { status } = await setUp((req, res) =>
     req.url === '/store' ? res.end(archive) : res.writeHead(302, { location: '/store' }).end(),
@@ -114,7 +117,18 @@ test('an archive behind a redirect, as on GitHub: taken', async () => {
   expect(status).toBe(0);
 });
 
-test('GDAL_PREBUILT=no: asks nobody, and builds', async () => {
+test('keeps a binding that was built here, if the published one does not work', async () => {
+  const { binding } = await setUp((_req, res) => res.end('an error page'), { KEPT: 'built here' });
+  expect(binding).toBe('built here');
+});
+
+test('a binding must have every driver that the kit uses', () => {
+  // GDAL 3.11 merged the driver Memory into MEM.
+  const used = [...keptDrivers({ confined: true })].filter((name) => name !== 'Memory');
+  expect(neededDrivers.toSorted()).toEqual(used.toSorted());
+});
+
+test('GDAL_PREBUILT=no makes no request', async () => {
   let asked = 0;
   const { output } = await setUp(() => (asked += 1), { GDAL_PREBUILT: 'no' });
   expect([asked, output]).toEqual([0, expect.stringContaining('GDAL 3.6 or later with its headers')]);

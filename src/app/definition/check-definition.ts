@@ -24,6 +24,7 @@ import {
 } from '../../steps/step.ts';
 import { defaultsOf, inWords, parameterSchema } from '../processing/step-parameters.ts';
 import type { AppDefinition } from './app-definition.ts';
+import { messageOf } from '../../files/index.ts';
 
 /** No app can run with this definition: names each wrong place and the rule that it breaks. */
 export class DefinitionError extends KitError {
@@ -143,7 +144,7 @@ const step = z.object({
     .record(
       partName,
       z.discriminatedUnion('kind', [rasterOutput, vectorOutput, otherOutput], {
-        // oxlint-disable-next-line typescript/no-unnecessary-condition -- as above
+        // oxlint-disable-next-line typescript/no-unnecessary-condition -- Zod's type names fewer codes than it gives
         error: ({ code }) => (code === 'invalid_union' ? 'its kind must be raster, vector or file' : undefined),
       }),
     )
@@ -311,7 +312,7 @@ function problemsOfParameters(one: AnyStep): string[] {
   try {
     view = parameterSchema(one);
   } catch (error) {
-    return [`: JSON Schema cannot express it (${error instanceof Error ? error.message : String(error)})`];
+    return [`: JSON Schema cannot express it (${messageOf(error)})`];
   }
   const problems = Object.entries(view.properties).flatMap(([name, { type, title, kind, enum: values }]) => [
     ...(types.includes(type ?? '') || values || kind === 'area'

@@ -15,6 +15,7 @@ import {
   type RasterOutput,
   type VectorOutput,
 } from '../../steps/step.ts';
+import { messageOf } from '../../files/index.ts';
 
 /** The step did not do what its declaration says. */
 class BrokenStepError extends KitError {
@@ -50,8 +51,6 @@ export function checkOutputs(step: AnyStep, paths: Readonly<Record<string, strin
 
 type Fail = (what: string) => never;
 
-const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
-
 function checkFile(path: string, fail: Fail): void {
   if (!existsSync(path) || !statSync(path).isFile()) return fail('left no file');
   if (statSync(path).size === 0) fail('left an empty file');
@@ -62,7 +61,7 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
   try {
     output = openRaster(path);
   } catch (cause) {
-    return fail(`left no readable raster: ${reasonOf(cause)}`);
+    return fail(`left no readable raster: ${messageOf(cause)}`);
   }
   try {
     const describe = (dataset: gdal.Dataset): BandDeclaration[] =>
@@ -137,7 +136,7 @@ function checkVector(path: string, { geometry, fields }: VectorOutput, fail: Fai
   try {
     output = openVector(path);
   } catch (cause) {
-    return fail(`left no readable features: ${reasonOf(cause)}`);
+    return fail(`left no readable features: ${messageOf(cause)}`);
   }
   try {
     const count = output.layers.count();

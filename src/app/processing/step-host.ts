@@ -377,7 +377,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       await removeFolder(task.workFolder);
       const isFetched = chosenInputs(step, task.input).some(({ source }) => source.type === 'platform');
       const work = async () => {
-        await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for room among the work folders'));
+        await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for space in the work folders'));
         try {
           const onFetched = (fraction: number) =>
             onProgress(fraction * fetchPart, 'fetching the input from the platform');

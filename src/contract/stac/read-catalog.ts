@@ -14,7 +14,7 @@ export interface CatalogItem {
   /** Percent, where the item says so (`eo:cloud_cover`). */
   readonly cloudCover?: number | undefined;
   readonly bbox?: readonly number[] | undefined;
-  /** If the item has them: `eo:bands` of the EO extension, or `bands` of STAC 1.1. @assumed item-bands: the spec names none */
+  /** Bands of the item: `eo:bands` of the EO extension, or `bands` of STAC 1.1. @assumed item-bands: the spec names none */
   readonly bands?: readonly CatalogBand[] | undefined;
   /** Rows and columns, where the item says so (`proj:shape` of the projection extension). @assumed item-shape, as `bands` */
   readonly shape?: readonly number[] | undefined;

@@ -8,16 +8,14 @@ import type { SceneBand } from '../scene.ts';
 import { writeClassRaster } from './class-raster.ts';
 import type { Model } from './model-file.ts';
 import { tilesOf, TileReader } from './tiles.ts';
+import { messageOf } from '../../files/index.ts';
 
 /** Loads `model.onnx`. Throws `KitError` with code `bad_model`. The caller releases it. */
 export async function loadModel({ onnxPath, id }: Model): Promise<InferenceSession> {
   // Its warnings go to a stream that nobody reads.
   env.logLevel = 'error';
   return InferenceSession.create(onnxPath).catch((cause: unknown) => {
-    throw new KitError(
-      'bad_model',
-      `model.onnx of ${id} does not load: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
+    throw new KitError('bad_model', `model.onnx of ${id} does not load: ${messageOf(cause)}`);
   });
 }
 

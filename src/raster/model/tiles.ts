@@ -6,6 +6,7 @@ import type { Grid } from '../cog.ts';
 import type { SceneBand } from '../scene.ts';
 import type { Model } from './model-file.ts';
 import { valuesOf, type ModelValues } from './model-values.ts';
+import { messageOf } from '../../files/index.ts';
 
 /** Window that one run of the model reads (`tileSize` per side, perhaps beyond the raster), and the part of it that counts. */
 export interface Tile {
@@ -67,7 +68,7 @@ export class TileReader {
     const outputs = await this.#session.run({ [name ?? '']: tensor }).catch((cause: unknown) => {
       throw new KitError(
         'bad_model',
-        `model ${this.#model.id} refuses its input of ${this.#bands.length} bands and ${tileSize} x ${tileSize} pixels: ${cause instanceof Error ? cause.message : String(cause)}`,
+        `model ${this.#model.id} refuses its input of ${this.#bands.length} bands and ${tileSize} x ${tileSize} pixels: ${messageOf(cause)}`,
       );
     });
     return { outputs, isValid: this.#isValid };

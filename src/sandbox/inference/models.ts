@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import * as z from 'zod';
-import { kitFolder } from '../../files/index.ts';
+import { kitFolder, messageOf } from '../../files/index.ts';
 import { modelFile, type Model } from '../../raster/index.ts';
 
 export type { Model };
@@ -38,5 +38,5 @@ async function readModel(folder: string, id: string): Promise<Model> {
 function reasonOf(error: unknown): string {
   if (error instanceof z.ZodError)
     return error.issues.map((issue) => `model.json: ${issue.path.join('.')} ${issue.message}`).join('; ');
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -45,7 +45,7 @@ export interface SourceFile {
   readonly name: string;
 }
 
-/** Returns the path of a scene of the demo world. */
+/** Returns the path of a scene of the demo data. */
 const shippedPath = (fileName: string) => kitFolder(`src/sandbox/scenes/${fileName}`);
 
 /** In true colour where a scene has it; else its first band. */
@@ -211,7 +211,7 @@ export class ItemSources {
     return files.map((file) => ({ ...file, beside: [overviews] }));
   }
 
-  /** A scene of the demo world, made when it is first asked for; whole or not there, whoever else makes it at the same time. */
+  /** A scene of the demo data, made when it is first asked for; whole or not there, whoever else makes it at the same time. */
   async #sceneOf(scene: SyntheticScene): Promise<string> {
     const path = join(
       this.#sceneDir,

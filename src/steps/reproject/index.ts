@@ -3,6 +3,7 @@ import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
 import { gridArguments, requirePlaced, sourcesOf, targetAcross, warped } from '../warp.ts';
+import { messageOf } from '../../files/index.ts';
 
 /** A raster in another coordinate reference system, with pixels of another size, or on the grid of another. */
 export default defineStep({
@@ -117,7 +118,7 @@ function requirePlausible(
 
 /** Reports GDAL's reason without paths of the server. */
 function notWarped(cause: unknown, { x, y }: Gdal.Dataset['rasterSize'], code: string): KitError {
-  const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/(\/[\w.-]+)+\/?/g, '');
+  const reason = messageOf(cause).replace(/(\/[\w.-]+)+\/?/g, '');
   if (/create (0x\d+|\d+x0) dataset/.test(reason))
     return new KitError(
       'grid_implausible',

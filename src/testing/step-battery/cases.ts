@@ -4,6 +4,7 @@ import * as z from 'zod';
 import type { ParameterValue } from '../../app/processing/step-parameters.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import { ExpressionError, parseExpression } from '../../steps/band-math/expression.ts';
+import { messageOf } from '../../files/index.ts';
 
 const formula = z.string().superRefine((text, context) => {
   // A number alone names no band.
@@ -132,10 +133,6 @@ function parsed(from: URL): unknown {
   try {
     return JSON.parse(readFileSync(from, 'utf8'));
   } catch (cause) {
-    throw new KitError(
-      'bad_cases',
-      `${from.pathname} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    );
+    throw new KitError('bad_cases', `${from.pathname} cannot be read: ${messageOf(cause)}`, { cause });
   }
 }

@@ -2,8 +2,5 @@
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses JSON that the program itself has written, so its type is known. */
+/** Parses JSON that the program itself has written. The caller states its type, which nothing checks. */
 export const ownJson = <T>(text: string): T => JSON.parse(text) as T;
-
-/** Message of a caught error. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
