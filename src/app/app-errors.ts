@@ -1,4 +1,5 @@
 import type { fixedBy } from '../contract/index.ts';
+import { hasKey } from '../contract/keys.ts';
 
 /** The moments of errors: a launch, a request of a page, the failure of a run, the start of the app. */
 export const errorMoments = ['launch', 'request', 'run', 'start'] as const;
@@ -180,8 +181,7 @@ export const appErrors = {
 
 export type AppErrorCode = keyof typeof appErrors;
 
-const rowOf = (code: string): AppErrorRow | undefined =>
-  Object.hasOwn(appErrors, code) ? appErrors[code as AppErrorCode] : undefined;
+const rowOf = (code: string): AppErrorRow | undefined => (hasKey(appErrors, code) ? appErrors[code] : undefined);
 
 /** Advice for the code of the app's own answer to a launch or a page's request. Null for other codes. */
 export function adviceOnPage(code: string): string | null {

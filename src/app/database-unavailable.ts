@@ -85,14 +85,15 @@ export function tellingPool(pool: PostgresPool): PostgresPool {
         return rethrow(error);
       };
       return new Proxy(client, {
-        get(target, name) {
+        get(target, name): unknown {
           // A connection that failed, or did not answer in time, serves nobody else.
+          // The pool's interface leaves out the argument by which a broken connection is thrown away.
           if (name === 'release') return () => (target as { release(isBroken: boolean): void }).release(isBroken);
           const value: unknown = Reflect.get(target, name, target);
           if (typeof value !== 'function') return value;
-          if (name !== 'query') return value.bind(target) as unknown;
+          if (name !== 'query') return value.bind(target);
           return (...args: unknown[]) => {
-            const result: unknown = (value as (...given: unknown[]) => unknown).apply(target, args);
+            const result: unknown = Reflect.apply(value, target, args);
             return result instanceof Promise
               ? result.catch((error: unknown) => (isOfQuestion(error) ? rethrow(error) : broken(error)))
               : result;

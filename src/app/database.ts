@@ -205,7 +205,7 @@ function isAway(error: unknown): boolean {
 }
 
 const driverMessageOf = (error: unknown) => {
-  const { message } = (error instanceof DatabaseUnavailableError ? error.cause : error) as { message?: unknown };
+  const { message }: { message?: unknown } = (error instanceof DatabaseUnavailableError ? error.cause : error) ?? {};
   return typeof message === 'string' ? message : '';
 };
 

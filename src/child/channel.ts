@@ -20,6 +20,13 @@ const maxAttachments = 1_000;
 /** `<size>,<size>:{"type":"<type>"` */
 const maxHeadBytes = 16 * 1024;
 
+/** The line of a message, and what is to follow it. */
+interface Head {
+  readonly json: string;
+  readonly sizes: readonly number[];
+  readonly total: number;
+}
+
 /** Stands in the JSON for the attachment of that index. */
 interface Placeholder {
   readonly attachment: number;
@@ -36,7 +43,7 @@ export class Channel {
   #parts: Buffer[] = [];
   #length = 0;
   /** The message whose attachments are awaited. */
-  #head: { readonly json: string; readonly sizes: readonly number[]; readonly total: number } | null = null;
+  #head: Head | null = null;
   /** Bytes that the line under way may have; known when its head is there. */
   #maxLine: number | null = null;
   #type = '';
@@ -89,10 +96,10 @@ export class Channel {
     if (!this.#isOpen) return Promise.resolve();
     const attachments: Uint8Array[] = [];
     const { type, ...more } = message;
-    const json = JSON.stringify({ type, ...more }, function (this: Readonly<Record<string, unknown>>, key, value) {
+    const json = JSON.stringify({ type, ...more }, function (this: Record<string, unknown>, key, value: unknown) {
       // A Buffer has become an object of numbers by its own `toJSON` already.
       const own = this[key];
-      if (!(own instanceof Uint8Array)) return value as unknown;
+      if (!(own instanceof Uint8Array)) return value;
       attachments.push(own);
       return { attachment: attachments.length - 1 } satisfies Placeholder;
     });
@@ -107,6 +114,7 @@ export class Channel {
 
   /** Keeps no process alive. */
   unref(): void {
+    // Sockets and pipes have it, other streams do not.
     (this.#stream as { unref?: () => void }).unref?.();
   }
 
@@ -115,7 +123,7 @@ export class Channel {
     if (this.#head !== null) {
       const part = bytes.subarray(0, this.#head.total - this.#length);
       this.#keep(part);
-      return this.#length < this.#head.total ? { bytes: part.length } : this.#finish(part.length);
+      return this.#length < this.#head.total ? { bytes: part.length } : this.#finish(this.#head, part.length);
     }
     const at = bytes.indexOf(10);
     const part = at < 0 ? bytes : bytes.subarray(0, at);
@@ -138,17 +146,16 @@ export class Channel {
     if (colon < 0 || !mayAttach || sizes.length > maxAttachments || !sizes.every(isSize) || total > maxAttachedBytes)
       return 'it sent something other than a message';
     this.#head = { json: line.slice(colon + 1), sizes, total };
-    return total === 0 ? this.#finish(part.length + 1) : { bytes: part.length + 1 };
+    return total === 0 ? this.#finish(this.#head, part.length + 1) : { bytes: part.length + 1 };
   }
 
-  #finish(bytes: number): { readonly bytes: number; readonly message: unknown } | string {
-    const { json, sizes } = this.#head!;
+  #finish({ json, sizes }: Head, bytes: number): { readonly bytes: number; readonly message: unknown } | string {
     const attached = this.#collect();
     this.#head = null;
     let from = 0;
     const attachments = sizes.map((size) => new Uint8Array(attached.subarray(from, (from += size))));
     try {
-      const message = JSON.parse(json) as unknown;
+      const message: unknown = JSON.parse(json);
       return { bytes, message: attachments.length === 0 ? message : filled(message, attachments) };
     } catch {
       return 'it sent something other than a message';
@@ -199,13 +206,12 @@ export class Channel {
 /** Puts the attachments where they belong. */
 function filled(value: unknown, attachments: readonly Uint8Array[]): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  const { attachment } = value as Partial<Placeholder>;
+  const { attachment }: Partial<Placeholder> = value;
   if (typeof attachment === 'number' && Object.keys(value).length === 1) return attachments[attachment];
-  for (const key of Object.keys(value)) {
-    const own = value as Record<string, unknown>;
+  for (const [key, own] of Object.entries(value)) {
     // `__proto__` is a key like any other of what was parsed.
-    if (typeof own[key] === 'object' && own[key] !== null)
-      Object.defineProperty(own, key, { value: filled(own[key], attachments), configurable: true, enumerable: true, writable: true }); // oxfmt-ignore
+    if (typeof own === 'object' && own !== null)
+      Object.defineProperty(value, key, { value: filled(own, attachments), configurable: true, enumerable: true, writable: true }); // oxfmt-ignore
   }
   return value;
 }

@@ -6,7 +6,7 @@ parentPort?.on('message', ({ id, paths }: { id: number; paths: readonly string[]
   try {
     parentPort?.postMessage({ id, digests: paths.map(digestOf) });
   } catch (error) {
-    // A copy of an error would lose its code.
+    // A copy of the system's error would lose its code.
     const { message, code } = error as NodeJS.ErrnoException;
     parentPort?.postMessage({ id, error: { message, code } });
   }

@@ -40,7 +40,7 @@ function ask(question: unknown): Promise<unknown> {
   const id = asked++;
   return new Promise((resolve, reject) => {
     const { signal } = abort;
-    const onAbort = () => reject(signal.reason as Error);
+    const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     waiting.set(id, (answer) => {
       signal.removeEventListener('abort', onAbort);
@@ -53,6 +53,7 @@ function ask(question: unknown): Promise<unknown> {
 async function start({ module, input, files, workFolder }: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
   abort = new AbortController();
   try {
+    // The module of a job exports one.
     const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };
     return {
       type: 'done',
@@ -89,6 +90,7 @@ if (task === 'compile') await compile(modules);
 // If the host is gone, nobody needs the result.
 const channel = new Channel(
   new Socket({ fd: channelDescriptor }),
+  // The host is the other end, which sends nothing else.
   (message) => receive(message as ToChild),
   () => process.exit(1),
 );

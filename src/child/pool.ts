@@ -130,8 +130,11 @@ export class ChildPool {
       return kept;
     }
     // This one is counted among those that run.
-    while (this.#idle.length > 0 && this.#idle.length + this.#turns.running > this.#options.size)
-      this.#end(this.#idle.shift()!);
+    while (this.#idle.length + this.#turns.running > this.#options.size) {
+      const oldest = this.#idle.shift();
+      if (!oldest) break;
+      this.#end(oldest);
+    }
     const folder = join(this.#options.folder, randomUUID());
     const [lent, workFolder] = [join(folder, 'in'), join(folder, 'work')];
     await Promise.all([lent, workFolder].map((one) => mkdir(one, { recursive: true })));

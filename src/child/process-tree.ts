@@ -34,7 +34,8 @@ export function hasEnded({ pid, startedAt }: KnownProcess): boolean {
 /** Fields 3, 4 and 22 of `/proc/PID/stat` (proc(5)). The name of the program, in parentheses, may hold spaces and parentheses. */
 function statOf(pid: number | string): { state: string; parent: number; startedAt: string } | null {
   const fields = /^.*\) (.*)$/s.exec(readText(`/proc/${pid}/stat`))?.[1]?.split(' ');
-  return fields ? { state: fields[0]!, parent: Number(fields[1]), startedAt: fields[19]! } : null;
+  const { 0: state, 1: parent, 19: startedAt } = fields ?? [];
+  return state === undefined || startedAt === undefined ? null : { state, parent: Number(parent), startedAt };
 }
 
 export interface TreeUsage {

@@ -103,10 +103,11 @@ export class ChildRunner {
       detached: true,
     });
     if (confinement.filter !== null)
+      // A pipe, by `stdio` above.
       (this.#child.stdio[filterDescriptor] as Writable).on('error', () => {}).end(confinement.filter);
     // The channel ended although the child has not: do not trust the child any further.
     this.#channel = new Channel(
-      this.#child.stdio[channelDescriptor] as Duplex,
+      this.#child.stdio[channelDescriptor] as Duplex, // pipe, by `stdio` above
       (message) => {
         if (this.#isReady) this.#onMessage(message);
         else if (fromChild.safeParse(message).data?.type === 'ready') this.#becomeReady();
@@ -183,7 +184,7 @@ export class ChildRunner {
       }
       // Between two looks of the watch it may have filled up.
       if (answer !== null && (await isDiskFull(this.#workFolder))) throw diskFull();
-      if (answer?.type === 'done') return answer.output as Output;
+      if (answer?.type === 'done') return answer.output as Output; // the type that the caller's job has
       // A write that the limit has cut short ends a library's call, or a program, with an error of its own.
       if (answer?.type === 'failed' && (isCutShort(answer) || (await this.#isFileFull()))) throw this.#fileTooLarge();
       if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, answer);
@@ -318,6 +319,7 @@ export class ChildRunner {
       throw Object.assign(new Error(), { code: 'EMFILE' });
     } catch (error) {
       this.#group?.remove();
+      // `spawn` throws the system's errors.
       const { code, message } = error as NodeJS.ErrnoException;
       throw new ChildJobError('job_not_started', `no process could be started here (${code ?? message})`, {
         kind: 'transient',

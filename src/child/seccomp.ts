@@ -91,7 +91,7 @@ export function seccompFilter(processor: string = process.arch): Buffer | null {
   const { id, otherAbiFrom, column } = architecture;
   const numbers = Object.values(refused).map((one) => one[column]);
   const checks: [code: number, k: number][] = [
-    ...(otherAbiFrom === null ? [] : [[jumpIfNotBelow, otherAbiFrom] as [number, number]]),
+    ...(otherAbiFrom === null ? [] : [[jumpIfNotBelow, otherAbiFrom] satisfies [number, number]]),
     ...numbers.map((one): [number, number] => [jumpIfEqual, one]),
   ];
   /** Code, steps forward if it holds, steps if it does not, operand. */

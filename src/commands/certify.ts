@@ -125,7 +125,7 @@ async function certify(options: CertifyOptions): Promise<number> {
             signal: interruption.signal,
           });
     let { launchUrl, startRequest } = options;
-    if (definition !== null) {
+    if (launchUrl === null) {
       const app = await startService('app', [], {
         PLATFORM_URL: sandbox.url,
         PLATFORM_API_KEY: apiKey,
@@ -143,13 +143,13 @@ async function certify(options: CertifyOptions): Promise<number> {
         path: 'api/runs',
         body: trial,
       };
-      console.log(`${definition.id.padEnd(18)} ${app.url}`);
+      console.log(`${(definition?.id ?? 'app').padEnd(18)} ${app.url}`);
     } else {
       if (sandbox.isKeyMade)
         console.log(
           `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; give the app under test this key and the address ${sandbox.url}`,
         );
-      await waitForApp(options.launchUrl!, interruption.signal);
+      await waitForApp(launchUrl, interruption.signal);
     }
     console.log(`${chosen.length} scenarios side by side; the app polls in real seconds, so this takes a while\n`);
     const startedAt = new Date();
@@ -157,7 +157,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       ...options,
       ...(drawn ? { users: drawn.challenge.users, items } : {}),
       sandbox,
-      launchUrl: launchUrl!,
+      launchUrl,
       tokenField: profile.launchTokenField,
       startRequest,
       signal: interruption.signal,
@@ -166,7 +166,7 @@ async function certify(options: CertifyOptions): Promise<number> {
         console.log(`${status.toLowerCase().padEnd(11)} ${scenario.id.padEnd(22)} ${scenario.title}`),
     });
     const summary = summarize(reports, {
-      app: launchUrl!,
+      app: launchUrl,
       planVersion,
       startedAt,
       finishedAt: new Date(),
@@ -205,12 +205,13 @@ async function restartApp(command: string, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(restartMs)]);
   const end = () => {
     try {
-      process.kill(-child.pid!, 'SIGKILL');
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
       // It has ended.
     }
   };
   limit.addEventListener('abort', end, { once: true });
+  // Node passes the exit code first, or null; `once` does not say so.
   const [code] = (await once(child, 'exit').catch(() => [null])) as [number | null];
   limit.removeEventListener('abort', end);
   signal.throwIfAborted();

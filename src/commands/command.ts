@@ -29,6 +29,7 @@ export function defineCommand<Taken extends Options, const Positionals extends b
   meta: ImportMeta,
   { usage, options, allowPositionals, run }: Command<Taken, Positionals>,
 ): DefinedCommand {
+  // The type parameter, too, is false unless it is given.
   const config = { options, allowPositionals: (allowPositionals ?? false) as Positionals };
   const start = async () => run(readArguments(usage, config));
   // oxlint-disable-next-line typescript/no-unnecessary-condition -- Node before 24.2 does not have `main`

@@ -23,7 +23,7 @@ export default defineCommand(import.meta, {
   async run(line) {
     const given = readDemoOptions(line, callerFolder());
     const definition = await loadMyApp();
-    const options = { ...given, stepId: given.stepId ?? definition.steps[0]!.id, definition };
+    const options = { ...given, stepId: given.stepId ?? definition.steps[0]?.id ?? '', definition };
     if (!definition.steps.some(({ id }) => id === options.stepId))
       throw new KitError(
         'bad_arguments',

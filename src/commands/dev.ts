@@ -75,8 +75,8 @@ export default defineCommand(import.meta, {
     // Without an admin key, everybody who can reach the sandbox from another machine could approve operations.
     const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
     const running = new Map<Name, ServiceProcess>();
-    /** First address of each service. A restart keeps it. */
-    const urls = new Map<Name, string>();
+    /** First address of each service; empty before. A restart keeps it. */
+    const urls: Record<Name, string> = { sandbox: '', app: '' };
     const watches: FileWatch[] = [];
     let toImport = options.import.map((path) => resolve(callerFolder(), path));
     let isStopping = false;
@@ -84,7 +84,7 @@ export default defineCommand(import.meta, {
       onInterrupt(() => stop(0));
     });
 
-    const portOf = (name: Name, first: string) => (urls.has(name) ? new URL(urls.get(name)!).port : first);
+    const portOf = (name: Name, first: string) => (urls[name] === '' ? first : new URL(urls[name]).port);
     const shared = { HOST: options.host, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'info' };
     const output = (name: Name) => {
       const lineOf = logLines(name, process.stderr.isTTY);
@@ -115,11 +115,11 @@ export default defineCommand(import.meta, {
           [],
           {
             ...shared,
-            PLATFORM_URL: urls.get('sandbox')!,
+            PLATFORM_URL: urls.sandbox,
             PLATFORM_API_KEY: apiKey,
             DATA_DIR: join(folder, 'app'),
             PORT: portOf('app', options['app-port']),
-            EMBEDDED_IN: urls.get('sandbox')!,
+            EMBEDDED_IN: urls.sandbox,
             SHOW_DEFECTS: process.env['SHOW_DEFECTS'] ?? 'true',
             ...(options['inspect-steps'] === undefined
               ? {}
@@ -141,7 +141,7 @@ export default defineCommand(import.meta, {
         (error: unknown) => running.get(name) === service && (running.delete(name), console.error(messageOf(error))),
       );
       running.set(name, service);
-      urls.set(name, service.url);
+      urls[name] = service.url;
       if (name === 'sandbox') toImport = [];
       // A sandbox that is just ending learns of it when it is back.
       await registerApp().catch((error: unknown) =>
@@ -151,10 +151,10 @@ export default defineCommand(import.meta, {
     /** Runs after either one starts: a sandbox that is not running now learns of the app once it runs. */
     async function registerApp(): Promise<void> {
       const sandbox = running.get('sandbox');
-      const app = urls.get('app');
-      if (!sandbox || app === undefined) return;
+      const { app } = urls;
+      if (!sandbox || app === '') return;
       await sandboxCall({ url: sandbox.url, adminKey }, 'apps', {
-        ...(await manifestOf(app)),
+        ...(await fetchManifest(app)),
         launchUrl: `${app}/launch`,
       });
     }
@@ -173,7 +173,7 @@ export default defineCommand(import.meta, {
         };
         watches.push(
           await watchFiles(root, [...concerns[name], ...own[name]], onChange, (error) =>
-            console.error(`dev may miss changes: ${error.message}`),
+            console.error(`dev may miss changes: ${messageOf(error)}`),
           ),
         );
       }
@@ -184,13 +184,11 @@ export default defineCommand(import.meta, {
       const ended = await Promise.race([startBoth(), interrupted]).finally(() => ready.resolve());
       if (ended !== undefined) process.exit(ended);
       console.log(
-        `sandbox  ${urls.get('sandbox')!}\napp      ${urls.get('app')!}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`,
+        `sandbox  ${urls.sandbox}\napp      ${urls.app}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`,
       );
       // Not where nobody looks: in a pipe, or on a build machine.
       if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined)
-        await openInBrowser(urls.get('sandbox')! + (options.import.length > 0 ? '/catalog' : firstScene)).catch(
-          () => {},
-        );
+        await openInBrowser(urls.sandbox + (options.import.length > 0 ? '/catalog' : firstScene)).catch(() => {});
       return await interrupted;
     } finally {
       isStopping = true;
@@ -202,6 +200,7 @@ export default defineCommand(import.meta, {
   },
 });
 
-async function manifestOf(app: string): Promise<object> {
+async function fetchManifest(app: string): Promise<object> {
+  // The kit's own app answers this.
   return (await (await fetch(`${app}/manifest`)).json()) as object;
 }

@@ -67,7 +67,7 @@ export default defineCommand(import.meta, {
       values.against === undefined
         ? null
         : await readJson(resolve(folder, values.against), recording, 'a file that --record wrote');
-    const target = record === null ? await platformTarget(values.platform!, level, profile) : null;
+    const other = record ?? (await platformTarget(values.platform ?? '', level, profile));
     const seenLevel = record?.level ?? level;
 
     const scratch = scratchFolder('drift');
@@ -81,12 +81,12 @@ export default defineCommand(import.meta, {
     });
     try {
       const expected = await observe(own.target, seenLevel);
-      const found: Observations = record ?? (await observe(target!, level));
+      const found: Observations = 'exchanges' in other ? other : await observe(other, level);
       const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
       const unmade = unmadeOf(found, seenLevel);
       const report: DriftReport = {
         format: 'marketplace-drift/1',
-        platform: values.platform ?? values.against!,
+        platform: values.platform ?? values.against ?? '',
         level: seenLevel,
         result: resultOf(unknown, unmade.length > 0),
         unmade,

@@ -10,7 +10,7 @@ import { extensionsOf } from '../app/processing/run-input.ts';
 import type { StepJobInput } from '../app/processing/step-job.ts';
 import { KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, runInChild, type Confinement } from '../child/index.ts';
-import { messageOf, scratchFolder } from '../files/index.ts';
+import { messageOf, ownJson, scratchFolder } from '../files/index.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import type { Looked } from '../testing/step-battery/look-job.ts';
 import { wrongArguments } from './arguments.ts';
@@ -181,6 +181,7 @@ async function laidOut(code: string, path: string): Promise<string> {
     const { format } = await import('oxfmt');
     let folder = dirname(path);
     while (folder !== dirname(folder) && !existsSync(join(folder, '.oxfmtrc.json'))) folder = dirname(folder);
+    // Checked by oxfmt itself; a wrong one leaves the code as it is.
     const settings = JSON.parse(await readFile(join(folder, '.oxfmtrc.json'), 'utf8')) as FormatConfig;
     return (await format(path, code, settings)).code;
   } catch {
@@ -295,15 +296,15 @@ async function prove(module: string, id: string, folder: string, confinement: Co
   const failed: Record<string, string> = {};
   for (const { name, run } of checks) await run().catch((error: unknown) => (failed[name] = messageOf(error)));
   const path = join(folder, 'cases.json');
-  const cases = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+  const cases = ownJson<Record<string, unknown>>(await readFile(path, 'utf8'));
   const exempt = Object.fromEntries(
     Object.entries(failed)
       .filter(([name]) => !name.startsWith('case: '))
       .map(([name, why]) => [name, `so since the step was made: ${why}`]),
   );
   if (Object.keys(exempt).length > 0) await writeFile(path, json({ exempt, ...cases }));
-  for (const [why, names] of Map.groupBy(Object.keys(failed), (name) => failed[name]!))
-    console.log(`  fails: ${names.join(', ')}: ${why}`);
+  for (const [why, same] of Map.groupBy(Object.entries(failed), ([, reason]) => reason))
+    console.log(`  fails: ${same.map(([name]) => name).join(', ')}: ${why}`);
   const own = Object.keys(failed).filter((name) => name.startsWith('case: '));
   console.log(
     own.length > 0

@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { KitError } from '../contract/index.ts';
-import { codeOf, kitFolder } from '../files/index.ts';
+import { codeOf, kitFolder, ownJson } from '../files/index.ts';
 import { callerFolder, wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 
@@ -44,7 +44,7 @@ export default defineCommand(import.meta, {
     });
     if (there.length > 0) throw new KitError('bad_arguments', `${folder} is not empty: new wrote nothing`);
 
-    const kit = JSON.parse(await readFile(kitFolder('package.json'), 'utf8')) as Manifest;
+    const kit = ownJson<Manifest>(await readFile(kitFolder('package.json'), 'utf8'));
     const manifest = {
       name,
       dependencies: { 'marketplace-app-kit': specOf(values.kit, folder) ?? `^${kit.version}` },
@@ -54,7 +54,7 @@ export default defineCommand(import.meta, {
       const text = await readFile(join(kitFolder('templates/starter'), file), 'utf8');
       const filled =
         file === 'package.json'
-          ? `${JSON.stringify({ ...(JSON.parse(text) as object), ...manifest }, null, 2)}\n`
+          ? `${JSON.stringify({ ...ownJson<object>(text), ...manifest }, null, 2)}\n`
           : text.replaceAll('{{name}}', name);
       // npm leaves a .gitignore out of a package.
       await write(join(folder, file === 'gitignore' ? '.gitignore' : file), filled);

@@ -72,7 +72,7 @@ export default defineCommand(import.meta, {
       const recorded =
         given !== undefined && isFile(inCaller(given))
           ? await readBundle(inCaller(given))
-          : await record(values.sandbox, given === undefined ? { runId: values.run! } : { launchId: given });
+          : await record(values.sandbox, given === undefined ? { runId: values.run ?? '' } : { launchId: given });
       if (values.save !== undefined) return await save(recorded, inCaller(values.save));
       if (recorded.obstacles.length > 0 && startRequest === null)
         throw new UnplayableError(`${recorded.obstacles.join('; ')}; --start-request may say what to run in its place`);

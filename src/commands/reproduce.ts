@@ -26,8 +26,8 @@ import { onInterrupt, defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
 import { bringInputs } from './reproduce/given-inputs.ts';
-import { recordedOf, type Recorded } from './reproduce/recorded.ts';
-import { sha256Of } from './sha256-of.ts';
+import { readRecorded, type Recorded } from './reproduce/recorded.ts';
+import { digestFile } from './digest-file.ts';
 
 const usage = `usage: npx marketplace-app-kit reproduce FILE|RUN [options]: makes an output once more, and compares the two
 
@@ -54,7 +54,7 @@ export default defineCommand(import.meta, {
     onInterrupt(() => stop.abort(new KitError('interrupted', 'interrupted')));
     try {
       const from = callerFolder();
-      const recorded = await recordedOf(what, resolve(from, what), confinement, folder);
+      const recorded = await readRecorded(what, resolve(from, what), confinement, folder);
       const paths = values.input.map((path) => resolve(from, path));
       return await reproduce({ recorded, paths, definition, confinement, folder, signal: stop.signal });
     } finally {
@@ -75,7 +75,7 @@ interface Reproduction {
 async function reproduce({ recorded, paths, definition, confinement, folder, signal }: Reproduction): Promise<number> {
   const then = recorded.provenance;
   console.log(`made by            ${then.step.id} ${then.step.version}, ${softwareOf(then)}`);
-  const sources = await sourcesOf(then, paths, definition, confinement, folder);
+  const sources = await bringSources(then, paths, definition, confinement, folder);
   const packsOutputs = definition.profile?.severalOutputs === 'zip' && recorded.file === null;
   const engine = process.env['CONTAINER_ENGINE'];
   const containers = engine ? { containers: createContainers(engine, folder) } : {};
@@ -129,7 +129,7 @@ function softwareOf({ software }: Provenance): string {
 }
 
 /** Sources of the input: the given files, or the original sources of the run. */
-async function sourcesOf(
+async function bringSources(
   { input, inputs }: Provenance,
   paths: readonly string[],
   definition: AppDefinition,
@@ -138,7 +138,7 @@ async function sourcesOf(
 ) {
   const types = input.type === 'named' ? Object.values(input.inputs).map(({ type }) => type) : [input.type];
   if (paths.length > 0 || types.every((type) => type === 'synthetic'))
-    return bringInputs({ input, inputs } as Provenance, paths, folder);
+    return bringInputs({ input, inputs }, paths, folder);
   let config: AppConfig;
   try {
     config = readAppConfig(process.env, () => {});
@@ -211,7 +211,7 @@ async function compareFile(
       `the step makes ${made.map(({ path }) => basename(path)).join(', ')}: give the file one of these names`,
     );
   const fileName = basename(file);
-  if ((await sha256Of(file)) === again.sha256) return { fileName, difference: null };
+  if ((await digestFile(file)) === again.sha256) return { fileName, difference: null };
   const declared = outputsOf(step).find(([, one]) => one.fileName === basename(again.path))?.[1];
   const input: CompareInput = { kind: declared?.kind ?? 'raster' };
   const difference = z

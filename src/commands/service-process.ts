@@ -67,7 +67,8 @@ export async function startService(
   process.once('exit', killWithParent);
   void exited.then(() => process.removeListener('exit', killWithParent));
 
-  if (onLog) createInterface({ input: child.stderr! }).on('line', onLog);
+  // Without descriptors left for them, Node makes no streams, and the child tells the error.
+  if (onLog && child.stderr) createInterface({ input: child.stderr }).on('line', onLog);
   const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
   const hung = setTimeout(() => {
     child.kill('SIGKILL');
@@ -76,7 +77,8 @@ export async function startService(
   void Promise.race([ready, exited])
     .finally(() => clearTimeout(hung))
     .catch(() => {});
-  createInterface({ input: child.stdout! }).on('line', (line) => {
+  const lines = child.stdout && createInterface({ input: child.stdout });
+  lines?.on('line', (line) => {
     const url = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
     if (!url) return onOutput?.(line);
     isReady = true;

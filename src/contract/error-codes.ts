@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { keysOf } from './keys.ts';
 
 /** The people who can fix an error: the developer of the app, its user, the operator of app or sandbox, or the platform. */
 export const fixedBy = ['app', 'user', 'operator', 'platform'] as const;
@@ -75,7 +76,7 @@ export const platformErrors = {
 /** A code of the platform's errors. `docs/reference/errors.md` lists them. */
 export type ErrorCode = keyof typeof platformErrors;
 /** The platform's error codes, each with status, message, cause and the person who can fix it. */
-export const errorCodes = Object.keys(platformErrors) as [ErrorCode, ...ErrorCode[]];
+export const errorCodes = keysOf(platformErrors);
 
 export const validationDetail = z.object({
   /** Dotted path of the value: `sortby.0.field`. Empty for the body as a whole. */

@@ -76,6 +76,7 @@ export function positionsOf(geometry: Geometry): Position[] {
 
 function positionsIn(coordinates: unknown): Position[] {
   if (!Array.isArray(coordinates)) return [];
+  // An array that begins with a number is a position.
   return typeof coordinates[0] === 'number' ? [coordinates as Position] : coordinates.flatMap(positionsIn);
 }
 

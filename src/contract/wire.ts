@@ -84,12 +84,13 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
     Object.entries(schema.shape).map(([name, field]) => {
       // An identifier that the platform writes as a number reads as the text it is used as.
       const type =
+        // The fields of a shape that is a type parameter have zod's least type.
         (field as unknown) === instant
           ? anyInstant
           : field instanceof z.ZodString
             ? z.preprocess((value) => (typeof value === 'number' ? String(value) : value), field)
             : (field as z.ZodType);
-      const isRequired = (required as readonly string[]).includes(name);
+      const isRequired = required.some((one) => one === name);
       return [name, isRequired ? type : type.optional().catch(undefined)];
     }),
   );
@@ -101,7 +102,7 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
 export function isShallow(value: unknown): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; depth <= limits.jsonDepth; depth++) {
-    level = level.flatMap((one) => (one !== null && typeof one === 'object' ? (Object.values(one) as unknown[]) : []));
+    level = level.flatMap((one): unknown[] => (one !== null && typeof one === 'object' ? Object.values(one) : []));
     if (level.length === 0) return true;
   }
   return false;

@@ -106,9 +106,9 @@ function differencesOf(one: Exchange, other: Exchange): Difference[] {
   }
   if (isUnreadable && differences.every(({ verdict }) => verdict !== 'breaks the app'))
     tell('body', 'readable', other.unreadable, 'breaks the app');
-  for (const fact of Object.keys(other.facts))
+  for (const [fact, found] of Object.entries(other.facts))
     if (!(fact in one.facts) && one.facts['status'] === other.facts['status'] && !hasEmptyParent(fact, one))
-      tell(fact, null, other.facts[fact]!, /^header\.(set-cookie|location)$/.test(fact) ? 'differs' : 'richer');
+      tell(fact, null, found, /^header\.(set-cookie|location)$/.test(fact) ? 'differs' : 'richer');
   return differences;
 }
 
@@ -160,14 +160,14 @@ const answerAssumptions: Readonly<Record<string, (fact: string) => AssumptionId>
 };
 
 const byId = new Map<string, (typeof assumptions)[number]>(assumptions.map((one) => [one.id, one]));
-const probeOf = (exchange: string) => exchange.split('/')[0]!;
+const probeOf = (exchange: string) => exchange.split('/')[0] ?? '';
 
 function placeOf(
   one: Exchange,
   other: Exchange,
   fact: string,
 ): Pick<Difference, 'assumption' | 'place' | 'profilePath'> {
-  const [probeId, label = ''] = one.name.split('/');
+  const [probeId = '', label = ''] = one.name.split('/');
   const isError = !isSuccess(one) && one.facts['status'] !== undefined && one.facts['status'] === other.facts['status'];
   const named =
     isError && /^(body|header\.content-type)/.test(fact)
@@ -176,7 +176,7 @@ function placeOf(
   const own = assumptions.filter(({ probe }) => probe === probeId);
   const assumed =
     named ??
-    (isSuccess(one) && fact.startsWith('body') ? byId.get(answerAssumptions[probeId!]?.(fact) ?? '') : undefined) ??
+    (isSuccess(one) && fact.startsWith('body') ? byId.get(answerAssumptions[probeId]?.(fact) ?? '') : undefined) ??
     (own.length === 1 && one.facts['status'] !== undefined ? own[0] : undefined);
   const field = /^body\.(.+)$/.exec(fact)?.[1];
   const profilePath =
@@ -192,7 +192,8 @@ function placeOf(
       ? { file: named.file, symbol: named.symbol }
       : one.call !== null
         ? { file: callFiles[one.call], symbol: field === undefined ? one.call : `${one.call}.response.${field}` }
-        : (probes.find(({ id }) => id === probeId) as Probe).place;
+        : // Every exchange is one of a probe.
+          (probes.find(({ id }) => id === probeId) as Probe).place;
   return { assumption: assumed?.id ?? null, place, profilePath };
 }
 

@@ -29,16 +29,17 @@ interface Operation {
 }
 
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  // An object has fields by name.
   value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {};
 
 /** Returns the share of the platform's documented calls that was seen. The sandbox's own calls do not count. */
 export function coverageOf(exchanges: readonly Exchange[], document: ApiDocument): Coverage {
-  const operations = operationsOf(document);
-  const seen = new Map(operations.map((one) => [one, exchanges.filter((made) => isOf(one, made))]));
-  const share = (
-    names: (one: Operation) => readonly string[],
-    isSeen: (one: Operation, name: string) => boolean,
-  ): Share => {
+  const operations = operationsOf(document).map((one) => ({
+    ...one,
+    seen: exchanges.filter((made) => isOf(one, made)),
+  }));
+  type Seen = (typeof operations)[number];
+  const share = (names: (one: Seen) => readonly string[], isSeen: (one: Seen, name: string) => boolean): Share => {
     const all = operations.flatMap((one) => names(one).map((name) => [one, name] as const));
     const missing = all.filter(([one, name]) => !isSeen(one, name)).map(([one, name]) => `${one.id} ${name}`.trim());
     return { seen: all.length - missing.length, all: all.length, missing };
@@ -46,21 +47,21 @@ export function coverageOf(exchanges: readonly Exchange[], document: ApiDocument
   return {
     operations: share(
       () => [''],
-      (one) => seen.get(one)!.length > 0,
+      ({ seen }) => seen.length > 0,
     ),
     statuses: share(
       (one) => one.statuses,
-      (one, status) => seen.get(one)!.some(({ facts }) => facts['status'] === status),
+      ({ seen }, status) => seen.some(({ facts }) => facts['status'] === status),
     ),
     fields: share(
       (one) => one.fields,
-      (one, field) => seen.get(one)!.some(({ facts }) => `body.${field}` in facts || `body[].${field}` in facts),
+      ({ seen }, field) => seen.some(({ facts }) => `body.${field}` in facts || `body[].${field}` in facts),
     ),
   };
 }
 
 const isOf = ({ method, pattern }: Operation, made: Exchange) =>
-  made.method.toLowerCase() === method && pattern.test(made.path.replace(/^https?:\/\/[^/]+/, '').split('?')[0]!);
+  made.method.toLowerCase() === method && pattern.test(made.path.replace(/^https?:\/\/[^/]+/, '').split('?')[0] ?? '');
 
 function operationsOf(document: ApiDocument): Operation[] {
   return Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
@@ -89,5 +90,7 @@ function fieldsOf(response: unknown, document: ApiDocument): string[] {
 
 function resolved(schema: unknown, { components }: ApiDocument): Readonly<Record<string, unknown>> {
   const reference = record(schema)['$ref'];
-  return typeof reference === 'string' ? record(components?.schemas?.[reference.split('/').at(-1)!]) : record(schema);
+  return typeof reference === 'string'
+    ? record(components?.schemas?.[reference.split('/').at(-1) ?? ''])
+    : record(schema);
 }

@@ -20,7 +20,7 @@ export interface RawAnswer {
 
 /** Headers that a client may rely on, by what they say; of others neither the value nor the presence counts. */
 const toldHeaders: Readonly<Record<string, (value: string) => string>> = {
-  'content-type': (value) => value.toLowerCase().split(';')[0]!.trim(),
+  'content-type': (value) => (value.toLowerCase().split(';')[0] ?? '').trim(),
   'x-request-id': () => 'some',
   allow: (value) =>
     value
@@ -30,10 +30,10 @@ const toldHeaders: Readonly<Record<string, (value: string) => string>> = {
       .join(', '),
   location: () => 'some',
   'retry-after': (value) => (/^\d+$/.test(value) ? 'seconds' : 'a date'),
-  'content-disposition': (value) => value.split(';')[0]!.trim().toLowerCase(),
+  'content-disposition': (value) => (value.split(';')[0] ?? '').trim().toLowerCase(),
   'content-range': (value) => value.replace(/\d+/g, 'n'),
   'accept-ranges': (value) => value,
-  'www-authenticate': (value) => value.split(' ')[0]!,
+  'www-authenticate': (value) => value.split(' ')[0] ?? '',
   'set-cookie': () => 'some',
 };
 

@@ -109,6 +109,7 @@ export class Conversation {
     input: Parameters<WireProfile['calls'][Name]['encode']>[0],
     { expect = 'success' }: { readonly expect?: 'success' | 'refusal' } = {},
   ): Promise<RawAnswer> {
+    // Input and call belong together by the signature, which TypeScript does not follow into the profile.
     const wireCall = this.target.profile.calls[call] as {
       encode(input: unknown): WireRequest;
       decode(body: unknown): unknown;
@@ -236,7 +237,7 @@ const longTexts = (value: unknown): string[] =>
 
 /** Returns the parts of a response that the app uses. A readable response without them is useless. */
 function usesOf(output: unknown): Facts {
-  const { items, children, ...one } = (output ?? {}) as { items?: unknown; children?: unknown; dataHref?: unknown };
+  const { items, children, ...one }: { items?: unknown; children?: unknown; dataHref?: unknown } = output ?? {};
   const some = (is: boolean) => (is ? 'some' : 'none');
   return {
     ...(Array.isArray(items) ? { 'usable.items': some(items.length > 0) } : {}),
@@ -246,6 +247,7 @@ function usesOf(output: unknown): Facts {
 }
 
 function reasonOf(error: unknown): string {
+  // Errors of zod have issues, others do not.
   const issues = (error as { issues?: readonly { path: readonly PropertyKey[]; message: string }[] }).issues;
   return issues
     ? issues.map(({ path, message }) => `${path.map(String).join('.') || 'the body'}: ${message}`).join('; ')
@@ -270,7 +272,7 @@ async function raw({ method, path, query, headers, body }: WireRequest): Promise
       headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams(body.fields).toString(),
     };
-  const content = await bytesOf(body.kind === 'raw' ? body.content : body.file.content);
+  const content = await readBytes(body.kind === 'raw' ? body.content : body.file.content);
   if (body.kind === 'raw')
     return { ...request, headers: { ...headers, 'content-type': body.mediaType }, body: content };
   return { ...request, ...multipart(body.fields, { ...body.file, content }, headers) };
@@ -300,7 +302,7 @@ export function multipart(
   };
 }
 
-async function bytesOf(content: { open(): AsyncIterable<Uint8Array> }): Promise<Buffer> {
+async function readBytes(content: { open(): AsyncIterable<Uint8Array> }): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   for await (const part of content.open()) parts.push(part);
   return Buffer.concat(parts);

@@ -1,4 +1,5 @@
 /** Files and folders of the machine, their JSON, and the errors of its system. */
+export { importDefault } from './import-default.ts';
 export { isRecord, ownJson } from './json.ts';
 export { folderBytes, folderUse } from './folder-bytes.ts';
 export { isPackage, kitFolder, kitRoot, kitVersion, vendoredFolders } from './kit-folder.ts';

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ownJson } from './json.ts';
 
 /** The folder in which the kit lies: a repository, or a package that is installed somewhere. */
 export const kitRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
@@ -10,8 +11,7 @@ export const kitRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(
 export const isPackage = !existsSync(join(kitRoot, 'src', 'commands'));
 
 /** Version of the kit's package. */
-export const kitVersion = (JSON.parse(readFileSync(join(kitRoot, 'package.json'), 'utf8')) as { version: string })
-  .version;
+export const kitVersion = ownJson<{ version: string }>(readFileSync(join(kitRoot, 'package.json'), 'utf8')).version;
 
 /** A file or folder of the kit's: `templates/shared`. */
 export function kitFolder(name: string): string {
@@ -20,10 +20,7 @@ export function kitFolder(name: string): string {
 
 /** Folders of installed packages that pages load from, by the name below `/assets/vendor` (`templates/shared/vendored.json`). */
 export function vendoredFolders(): ReadonlyMap<string, string> {
-  const listed = JSON.parse(readFileSync(kitFolder('templates/shared/vendored.json'), 'utf8')) as Record<
-    string,
-    string
-  >;
+  const listed = ownJson<Record<string, string>>(readFileSync(kitFolder('templates/shared/vendored.json'), 'utf8'));
   return new Map(Object.entries(listed).map(([name, path]) => [name, packageFolder(path)]));
 }
 

@@ -53,7 +53,7 @@ export async function listCollections(calls: CatalogCalls): Promise<CollectionEn
 async function readable<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   const results = await Promise.allSettled(promises);
   const read = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  const failures = results.flatMap((result): unknown[] => (result.status === 'rejected' ? [result.reason] : []));
   const unexpected = failures.find((error) => !isNotShown(error));
   if (unexpected !== undefined && (read.length === 0 || !(unexpected instanceof PlatformError))) throw unexpected;
   return read;

@@ -116,6 +116,7 @@ export async function fetchTo(
     file = await written(open(path, 'w'));
     let bytes = 0;
     for await (const chunk of decoder ? pipeline(response.data, decoder(), () => {}) : response.data) {
+      // A stream without an encoding gives buffers.
       const piece = chunk as Buffer;
       deadline.restart();
       bytes += piece.length;

@@ -85,13 +85,13 @@ export class TokenKeeper {
       return await round();
     } catch (error) {
       if (!(error instanceof PlatformError) || !mayBeStaleToken(error)) throw error;
-      token = await this.#successorOf(token, error, isPatient, signal);
+      token = await this.#fetchSuccessor(token, error, isPatient, signal);
       return round();
     }
   }
 
   /** Returns the token for the second call after `error`. Throws `error` if there is none. */
-  async #successorOf(
+  async #fetchSuccessor(
     used: string,
     error: PlatformError,
     isPatient: boolean,

@@ -212,6 +212,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       { signal }: CallOptions = {},
       isPatient = true,
     ): Promise<Output> =>
+      // TypeScript does not put a type parameter together again from `Omit` and the field left out.
       keeper.use((token) => sendOnce(wire, { ...input, token } as Input, signal, [token]), {
         repeat: (attempt) => (isPatient ? repeat(attempt, signal) : attempt()),
         before: mayCall,

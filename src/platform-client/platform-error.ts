@@ -75,7 +75,7 @@ export const redirectRefused = (
  */
 export function unanswered(endpoint: Endpoint, error: unknown, ended: string | null): PlatformError {
   if (ended !== null) return new PlatformError(endpoint, 'timeout', ended);
-  const { code } = error as { code?: unknown };
+  const { code }: { code?: unknown } = error ?? {};
   const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(code) ? code : 'broken';
   return new PlatformError(endpoint, 'connection_failed', `connection failed (${reason})`);
 }

@@ -84,7 +84,7 @@ export class BandReader {
     this.#mask = maskOf(band);
     const declared = nodata ?? band.noDataValue ?? ofItem?.nodata ?? null;
     const rounded = band.dataType === 'Float32' && declared !== null ? Math.fround(declared) : declared;
-    this.#missing = [...new Set([declared, rounded])].filter((one) => one !== null && !Number.isNaN(one)) as number[];
+    this.#missing = [...new Set([declared, rounded])].filter((one) => one !== null).filter((one) => !Number.isNaN(one));
     const own = { factor: band.scale ?? 1, offset: band.offset ?? 0 };
     if (scaling !== 'file') [this.scale, this.scaleOrigin] = [scaling === 'stored' ? unscaled : scaling, 'parameter'];
     else if (!isPlain(own)) [this.scale, this.scaleOrigin] = [own, 'file'];

@@ -113,6 +113,7 @@ export function walkStrips(
 ): Promise<void> {
   return walkBands(
     { inputs, outputs: [output] },
+    // Made by `arrayFor` for a band of Float32.
     (values, [out], { width, rows }) => compute(values, out as Float32Array, width * rows),
     context,
   );

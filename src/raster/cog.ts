@@ -81,6 +81,7 @@ export interface Grid {
 export function gridOf(dataset: gdal.Dataset): Grid {
   const { x: width, y: height } = dataset.rasterSize;
   const { AREA_OR_POINT } = metadataOf(dataset);
+  // gdal-async has the type `any[]` for them.
   const points = dataset.getGCPs() as object[];
   const rpc = metadataOf(dataset, 'RPC');
   return {

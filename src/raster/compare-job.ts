@@ -76,10 +76,8 @@ function differenceOf(a: Readonly<Record<string, unknown>>, b: Readonly<Record<s
 }
 
 function differenceOfFeatures(path: string, against: string, workFolder: string): Difference {
-  const [a, b] = [path, against].map((one, i) => featuresOf(one, join(workFolder, `compared-${i}.geojson`))) as [
-    readonly unknown[],
-    readonly unknown[],
-  ];
+  const a = featuresOf(path, join(workFolder, 'compared-0.geojson'));
+  const b = featuresOf(against, join(workFolder, 'compared-1.geojson'));
   if (a.length !== b.length) return `${a.length} features, not ${b.length}`;
   const at = a.findIndex((feature, i) => !isDeepStrictEqual(feature, b[i]));
   return at < 0 ? null : `feature ${at + 1}: ${shown(a[at])}, not ${shown(b[at])}`;

@@ -1,6 +1,7 @@
 /** Only for child processes: loads GDAL. */
 import { readFileSync } from 'node:fs';
 import gdal from 'gdal-async';
+import { ownJson } from '../files/index.ts';
 import { openVector } from './open-vector.ts';
 
 /** Reads a vector file as GeoJSON features, in the order of the file. Uses `workFile` as a temporary file. */
@@ -9,7 +10,7 @@ export function featuresOf(path: string, workFile: string): readonly unknown[] {
   try {
     const options = ['-f', 'GeoJSON', '-nln', 'features', '-lco', 'COORDINATE_PRECISION=15'];
     gdal.vectorTranslate(workFile, dataset, options).close();
-    return (JSON.parse(readFileSync(workFile, 'utf8')) as { features: readonly unknown[] }).features;
+    return ownJson<{ features: readonly unknown[] }>(readFileSync(workFile, 'utf8')).features;
   } finally {
     dataset.close();
   }

@@ -92,6 +92,7 @@ function unwrap(points: readonly Position[]): { positions: Position[]; turn: num
 function capPolygon(positions: readonly Position[]): Polygon {
   const [, south, , north] = boxOfPositions(positions);
   const isNorthern = south + north > 0;
+  // A box from -180 to 180 crosses no antimeridian, so it is one polygon.
   return footprintOfBox([-180, isNorthern ? round(south) : -90, 180, isNorthern ? 90 : round(north)]) as Polygon;
 }
 

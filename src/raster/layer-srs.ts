@@ -16,6 +16,7 @@ export function srsOfLayers(gdal: typeof Gdal, layers: readonly Gdal.Layer[]): (
   const wkts = layers.map(wktOf);
   if (!collectGarbage) {
     setFlagsFromString('--expose-gc');
+    // The flag adds this function to new contexts.
     collectGarbage = runInNewContext('gc') as () => void;
   }
   collectGarbage();

@@ -2,6 +2,7 @@
 import { appendFileSync, closeSync, fstatSync, openSync, readSync, truncateSync } from 'node:fs';
 import { extname } from 'node:path';
 import gdal from 'gdal-async';
+import { ownJson } from '../files/index.ts';
 import { openRaster } from './open-raster.ts';
 import { openVector } from './open-vector.ts';
 import { metadataOf } from './metadata-of.ts';
@@ -70,12 +71,12 @@ function readFromGeoJson(path: string): Metadata {
   try {
     return at < 0
       ? {}
-      : (JSON.parse(
+      : ownJson<Metadata>(
           end
             .slice(at + before.length)
             .trim()
             .slice(0, -1),
-        ) as Metadata);
+        );
   } catch {
     return {};
   }

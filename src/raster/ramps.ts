@@ -1,3 +1,5 @@
+import { keysOf } from '../contract/keys.ts';
+
 /** Colours from low to high. */
 export const ramps = {
   gray: [
@@ -29,4 +31,4 @@ export const ramps = {
   ],
 } as const satisfies Record<string, readonly (readonly [number, number, number])[]>;
 
-export const rampNames = Object.keys(ramps) as [keyof typeof ramps, ...(keyof typeof ramps)[]];
+export const rampNames = keysOf(ramps);

@@ -1,5 +1,6 @@
 /** Only for child processes. Computes exact statistics of a band while it is written. */
 import type gdal from 'gdal-async';
+import { keysOf } from '../contract/keys.ts';
 import type { BandReader } from './band-reader.ts';
 import { inPieces } from './pieces.ts';
 import { metadataOf } from './metadata-of.ts';
@@ -197,6 +198,7 @@ class WholeBand {
   add(y: number, width: number, rows: number): void {
     const values = this.#values;
     if (this.#isPlain) this.#reader.band.pixels.read(0, y, width, rows, values);
+    // The constructor has made this type, unless the values are plain.
     else this.#reader.read([0, y, width, rows], values as Float64Array);
     this.#statistics.add(values, width * rows);
   }
@@ -238,25 +240,22 @@ const names = { min: 'MINIMUM', max: 'MAXIMUM', mean: 'MEAN', stdDev: 'STDDEV' }
 export function statisticsMetadata(band: gdal.RasterBand, statistics: BandStatistics | null): Record<string, string> {
   const { x, y } = band.size;
   const others = Object.entries(metadataOf(band)).filter(([name]) => !name.startsWith('STATISTICS_'));
-  const own = statistics
+  const own: [string, string][] = statistics
     ? [
-        ...Object.entries(names).map(([of, name]) => [
-          `STATISTICS_${name}`,
-          String(statistics[of as keyof typeof names]),
-        ]),
+        ...keysOf(names).map((of): [string, string] => [`STATISTICS_${names[of]}`, String(statistics[of])]),
         ['STATISTICS_VALID_PERCENT', String((100 * statistics.count) / (x * y))],
       ]
     : [];
-  return Object.fromEntries([...others, ...own]) as Record<string, string>;
+  return Object.fromEntries([...others, ...own]);
 }
 
 /** The exact statistics in a band's metadata; null if there are none, or only approximate ones. */
 export function readStatistics(band: gdal.RasterBand): BandStatistics | null {
   const metadata = metadataOf(band);
   if (metadata['STATISTICS_APPROXIMATE'] !== undefined) return null;
-  const [min, max, mean, stdDev, share] = [...Object.values(names), 'VALID_PERCENT'].map((name) =>
-    Number(metadata[`STATISTICS_${name}`]),
-  ) as [number, number, number, number, number];
+  const valueOf = (name: string) => Number(metadata[`STATISTICS_${name}`]);
+  const [min, max, mean, stdDev] = [valueOf('MINIMUM'), valueOf('MAXIMUM'), valueOf('MEAN'), valueOf('STDDEV')];
+  const share = valueOf('VALID_PERCENT');
   const { x, y } = band.size;
   const isWhole = [min, max, mean, stdDev, share].every(Number.isFinite);
   return isWhole ? { min, max, mean, stdDev, count: Math.round((share / 100) * x * y) } : null;

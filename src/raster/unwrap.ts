@@ -23,7 +23,7 @@ export interface Unwrapped {
  * that come in a zip archive. Null where the file is neither. Throws `ArchiveError` where it is damaged or too large.
  */
 export async function unwrap(path: string, folder: string, signal?: AbortSignal): Promise<Unwrapped | null> {
-  const start = await startOf(path);
+  const start = await readStart(path);
   if (start.readUInt16BE(0) === 0x1f8b)
     return { path: await gunzip(path, folder, signal), mediaType: 'application/gzip' };
   if (start.toString('latin1') !== 'PK\u0003\u0004') return null;
@@ -90,7 +90,7 @@ async function unpackEnvi(path: string, folder: string, signal?: AbortSignal): P
 
 const parsedStem = (entry: string) => entry.slice(0, entry.length - extname(entry).length);
 
-async function startOf(path: string): Promise<Buffer> {
+async function readStart(path: string): Promise<Buffer> {
   const file = await open(path);
   try {
     return (await file.read(Buffer.alloc(4), 0, 4, 0)).buffer;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { KitError } from '../contract/kit-error.ts';
+import { ownJson } from '../files/index.ts';
 
 /** Large, and the sandbox says what is missing without it. */
 const onlyForModels = 'onnxruntime-node';
@@ -9,7 +10,7 @@ const onlyForModels = 'onnxruntime-node';
 export function requireSandboxPackages(): void {
   const { resolve } = createRequire(import.meta.url);
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  const { peerDependencies } = JSON.parse(manifest) as { peerDependencies: Record<string, string> };
+  const { peerDependencies } = ownJson<{ peerDependencies: Record<string, string> }>(manifest);
   const missing = Object.keys(peerDependencies).filter((one) => one !== onlyForModels && !isInstalled(one, resolve));
   if (missing.length === 0) return;
   const wanted = missing.map((one) => `'${one}@${peerDependencies[one]}'`).join(' ');

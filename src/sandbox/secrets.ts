@@ -1,5 +1,6 @@
 import { createHash, createHmac, hash, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { SandboxDatabase } from './database.ts';
+import { stored } from './rows.ts';
 
 /** An opaque, URL-safe, unguessable id of 128 random bits. */
 export function newId(prefix: string): string {
@@ -20,8 +21,8 @@ export function hashSecret(secret: string): string {
 }
 
 export function equalSecrets(a: string, b: string): boolean {
-  const [hashA, hashB] = [a, b].map((value) => createHash('sha256').update(value).digest());
-  return timingSafeEqual(hashA as Buffer, hashB as Buffer);
+  const hashOf = (value: string) => createHash('sha256').update(value).digest();
+  return timingSafeEqual(hashOf(a), hashOf(b));
 }
 
 /** Signs for this sandbox: with a key of its own, made once and kept in its database. */
@@ -33,9 +34,9 @@ export interface Signer {
 
 export function createSigner(database: SandboxDatabase): Signer {
   database.prepare(`insert into settings values ('signing-key', ?) on conflict (name) do nothing`).run(newSecret());
-  const { value } = database
-    .prepare<[], { value: string }>(`select value from settings where name = 'signing-key'`)
-    .get()!;
+  const value = stored(
+    database.prepare<[], string>(`select value from settings where name = 'signing-key'`).pluck().get(),
+  );
   const key = createSecretKey(value, 'utf8');
   const sign = (purpose: string, ...values: readonly string[]) =>
     createHmac('sha256', key)

@@ -36,6 +36,7 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
     server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, address)));
     server.listen(address.port, address.host, resolve);
   });
+  // A server that listens on a port has this address.
   const { port } = server.address() as AddressInfo;
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {

@@ -22,7 +22,7 @@ export const polygonsOf = (area: Area): readonly (readonly (readonly Position[])
 /** West, south, east, north. */
 export function boundsOf(area: Area): [number, number, number, number] {
   const bounds: [number, number, number, number] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const [lon, lat] of polygonsOf(area).flat(2) as readonly Position[]) {
+  for (const [lon, lat] of polygonsOf(area).flat(2)) {
     bounds[0] = Math.min(bounds[0], lon);
     bounds[1] = Math.min(bounds[1], lat);
     bounds[2] = Math.max(bounds[2], lon);

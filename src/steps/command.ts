@@ -237,25 +237,27 @@ function conclude(program: string, how: number | string, errors: string, told: s
   );
 }
 
+// A function of `command` has more fields than the type of a step's.
+const runOf = (step: AnyStep) => Reflect.get(step, 'run') as Partial<CommandRun>;
+
 /** True if a program does the step. */
-export const isCommand = (step: AnyStep): boolean =>
-  (Reflect.get(step, 'run') as Partial<CommandRun>).argv !== undefined;
+export const isCommand = (step: AnyStep): boolean => runOf(step).argv !== undefined;
 
 /** Program of the machine that does the step; null where none does, or one in a container. */
 export function programOf(step: AnyStep): string | null {
-  const { argv, image } = Reflect.get(step, 'run') as Partial<CommandRun>;
+  const { argv, image } = runOf(step);
   return argv === undefined || image !== undefined ? null : argv[0];
 }
 
 /** Declared facts of the container in which a program does the step; null if none does. */
 export function containerOf(step: AnyStep): { readonly image: string; readonly progress: Command['progress'] } | null {
-  const { image, progress } = Reflect.get(step, 'run') as Partial<CommandRun>;
+  const { image, progress } = runOf(step);
   return image === undefined ? null : { image, progress };
 }
 
 /** Names of parameters that a command's arguments stand for. */
 export function namedInCommand(step: AnyStep): string[] {
-  const { argv = [] } = Reflect.get(step, 'run') as Partial<CommandRun>;
+  const { argv = [] } = runOf(step);
   const known = new Set([
     ...reserved,
     ...outputsOf(step).map(([name]) => name),
@@ -367,6 +369,7 @@ async function ended(
     stderr = (stderr + text).slice(-tailCharacters);
     process.stderr.write(text);
   });
+  // A pipe, as it was started.
   createInterface({ input: child.stdio[3] as Readable }).on('line', (line) => {
     const told = progressOf(line);
     if (told) progress(told.progress, told.note);

@@ -60,6 +60,7 @@ export function resampling({
 /** A parameter that names a coordinate reference system by its EPSG code, `EPSG:32633`. */
 export function crs({ default: code, ...words }: ParameterWords & { readonly default?: `EPSG:${number}` }) {
   const one = z.string().regex(/^EPSG:[1-9]\d{3,6}$/, 'must be an EPSG code such as EPSG:32633');
+  // One type for the schema with a default and the one without; also below.
   return (code === undefined ? one : one.default(code)).meta({ ...words, kind: 'crs' }) as z.ZodType<
     string,
     string | undefined
@@ -98,6 +99,6 @@ export function ownFile({
     .map((entry) => entry.name)
     .sort();
   if (names.length === 0) throw new Error(`${folder.pathname} holds no file to choose from`);
-  const one = z.enum(names as [string, ...string[]]);
+  const one = z.enum(names);
   return (name === undefined ? one : one.default(name)).meta(words) as z.ZodType<string, string | undefined>;
 }

@@ -204,6 +204,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
     title: step.title,
     description: step.description,
     ...(step.cases && { cases: step.cases }),
+    // A shape that is missing spreads as none.
     parameters: z.object({ ...bands, ...(step.parameters?.shape as Own), ...reading }),
     ...(step.inputs
       ? { inputs: step.inputs }
@@ -228,8 +229,10 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   });
 
   async function run(job: StepJob<never>): Promise<void> {
+    // The host has checked them by the schema above.
     const parameters = job.parameters as Values<Of> & z.output<z.ZodObject<Own>>;
     const found = names.flatMap((name) => {
+      // Every input of such a step is one of rasters.
       const scenes = step.ofEachInput ? (Object.values(job.inputs) as Scene[]) : [sceneOf(job, bands[name]!)];
       return scenes.map((scene) => scene.findBand(String(parameters[name])));
     });
@@ -260,6 +263,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   const missing = (['bands', 'output'] as const).find((name) => typeof step[name] !== 'object');
   if (missing !== undefined) return `${missing} is missing`;
   const names = Object.keys(step.bands);
+  // JavaScript may give anything.
   const other = Object.entries(step.bands).find(([, one]) => !((one as unknown) instanceof z.ZodType));
   if (other) return `bands.${other[0]} must be band({ default: 'red' }) or the like`;
   if (names.length === 0) return "bands: name at least one band, for example { red: band({ default: 'red' }) }";
@@ -279,6 +283,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   if (window && reach === 0) return 'window needs reach: 1 gives it 3 × 3 pixels';
   if (reach > 0 && (pixel || python))
     return 'reach is for window and block: pixel has no neighbours, and in Python reach is an argument of pixels()';
+  // `Array.isArray` forgets the type of the elements.
   const [first] = Array.isArray(output.bands) ? (output.bands as readonly BandDeclaration[]) : [];
   if (!first) return 'output.bands must name at least one band';
   const descriptions = output.bands.map(({ description }) => description);
@@ -300,6 +305,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
 const inputsOf = (bands: Bands): Record<string, string> =>
   Object.fromEntries(
     Object.entries(bands).flatMap(([name, one]) => {
+      // `band` has put it there.
       const { of } = (one.meta() ?? {}) as { of?: string };
       return of === undefined ? [] : [[name, of]];
     }),
@@ -315,6 +321,7 @@ const inPython = (program: URL, outputBands: readonly BandDeclaration[], pixels:
 
 /** The scene of a band parameter. */
 function sceneOf({ scene, inputs }: Pick<StepJob<never>, 'scene' | 'inputs'>, one: z.ZodType): StepJob<never>['scene'] {
+  // `band` has put it there, and bands are of inputs with rasters.
   const { of } = (one.meta() ?? {}) as { of?: string };
   return of === undefined ? scene : (inputs[of] as StepJob<never>['scene']);
 }
@@ -374,6 +381,7 @@ function byPixel(of: OfMany): BlockFunction {
     inPieces(width * rows, (from, to) => {
       // One or two bands need no array per pixel.
       if (outputs.length > 1 || inputs.length > 2) pieceOfMany(of, inputs, outputs, from, to);
+      // One or two bands and one output: the function takes so many numbers, and gives one.
       else if (b) pieceOfTwo(of as OfTwo, [a, b], out, from, to);
       else pieceOfOne(of as OfTwo, a, out, from, to);
     });

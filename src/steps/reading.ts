@@ -35,6 +35,7 @@ export interface ReadingParameters {
 export function readingOf({ scaling, nodata }: ReadingParameters): Reading {
   const [, factor, offset = '0'] = factorAndOffset.exec(scaling) ?? [];
   const given =
+    // The schema lets no other word through.
     factor === undefined ? (scaling as 'file' | 'stored') : { factor: Number(factor), offset: Number(offset) };
   return { scaling: given, ...(nodata !== undefined && { nodata }) };
 }

@@ -83,11 +83,12 @@ export async function narrowed(
     ...(isReal ? [NaN] : [0, ...(range ?? []), ...(range ? [range[1] - 1, range[0] + 1] : [])]),
   ];
   const free = new Set(
-    candidates.filter((one) => one !== null && (Number.isNaN(one) ? isReal : canHold(type, one))) as number[],
+    candidates.filter((one) => one !== null).filter((one) => (Number.isNaN(one) ? isReal : canHold(type, one))),
   );
   let [isShared, isWhole] = [true, true];
   const { x: width } = wide.rasterSize;
   await eachStrip(
+    // A raster has a band.
     { bands: wide.bands.map((band) => band) as [Gdal.RasterBand], arrays: count },
     (y, rows) => {
       const strips = readers.map((one) => {

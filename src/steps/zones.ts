@@ -122,6 +122,7 @@ export function placeZones(
 /** True if a polygon in degrees has a corner east of 180° or west of -180°. */
 function hasLongitudeBeyond180(geometry: { readonly type: string; readonly coordinates?: unknown } | null): boolean {
   if (geometry?.type !== 'MultiPolygon') return false;
+  // GeoJSON has four levels for this type.
   const polygons = geometry.coordinates as readonly (readonly (readonly (readonly number[])[])[])[];
   return polygons.some((rings) => rings.some((ring) => ring.some(([longitude = 0]) => Math.abs(longitude) > 180)));
 }

@@ -43,7 +43,9 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
       headers: { cookie, ...(body ? { 'content-type': 'application/json' } : {}) },
       body: body ? JSON.stringify(body) : null,
     });
+    // The kit's own app answers this.
     if (response.ok) return (await response.json()) as T;
+    // An error's answer is the app's, too.
     const answer = (await response.json()) as { error?: string; code?: string; details?: ValidationDetail[] };
     const told = answer.error ?? String(response.status);
     const details = (answer.details ?? [])

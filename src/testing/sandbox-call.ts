@@ -20,5 +20,6 @@ export async function sandboxCall<T>(sandbox: SandboxAddress, path: string, body
     throw new KitError('sandbox_error', `the sandbox answered ${response.status} to ${path}`, {
       status: response.status,
     });
+  // The kit's own sandbox answers this.
   return (response.status === 204 ? undefined : await response.json()) as T;
 }

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { bbox } from '../../contract/index.ts';
 import { inputsOf } from '../../steps/step.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
+import { launchIdIn } from '../launch/sessions.ts';
 import type { OwnUploads } from './own-uploads.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
@@ -42,7 +43,7 @@ export interface CatalogRoutesOptions {
 /** Routes that list the choices for a run's input: the platform's collections, and the items that a search finds. */
 export function catalogRoutes({ client, steps, launches, uploads }: CatalogRoutesOptions): Router {
   const router = Router({ mergeParams: true });
-  const launchOf = (params: object) => launches.find((params as { launchId: string }).launchId);
+  const launchOf = (params: object) => launches.find(launchIdIn(params));
   let listed: { readonly collections: ReturnType<PlatformClient['listCollections']>; readonly untilMs: number } | null =
     null;
 

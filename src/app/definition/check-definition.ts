@@ -94,6 +94,7 @@ const rasterOutput = z.object({
   bands: z.union([z.enum(['as-input', 'any']), z.array(band).min(1)], {
     error: ({ input, ...issue }) => {
       // The first problem of a list says more than the three forms.
+      // The rest of an issue has lost the type of `errors`.
       const inner =
         Array.isArray(input) && 'errors' in issue ? (issue.errors as z.core.$ZodIssue[][])[1]?.[0] : undefined;
       return inner === undefined
@@ -255,8 +256,8 @@ function problemsOfOutputs(one: AnyStep): string[] {
   if (outputs.length === 0) return ['output: is missing'];
   const names = outputs.map(([, { fileName: name }]) => name.toLowerCase());
   return [
-    ...outputs.flatMap(([name], i) =>
-      names.indexOf(names[i]!) < i ? [`outputs.${name}: another output has its file name`] : [],
+    ...outputs.flatMap(([name, { fileName }], i) =>
+      names.indexOf(fileName.toLowerCase()) < i ? [`outputs.${name}: another output has its file name`] : [],
     ),
     ...outputs.flatMap(([name]) =>
       name !== 'output' && isTaken(one, name)
@@ -281,9 +282,12 @@ function problemsOfPreview(one: AnyStep, name: string, output: OutputDeclaration
   }
 }
 
+// A shape that is not known has the type `any` for each of its schemas.
+const schemaOf = (one: AnyStep, name: string) => (one.parameters.shape as Readonly<Record<string, z.ZodType>>)[name];
+
 /** A parameter that the step has, required or with a default. */
 function isAlwaysThere(one: AnyStep, name: string): boolean {
-  const schema = (one.parameters.shape as Readonly<Record<string, z.ZodType>>)[name];
+  const schema = schemaOf(one, name);
   return schema !== undefined && schema.safeParse(undefined).data !== undefined
     ? true
     : schema !== undefined && !schema.safeParse(undefined).success;
@@ -325,7 +329,7 @@ function problemsOfParameters(one: AnyStep): string[] {
     value === undefined ? [] : [[name, value] as const],
   );
   return defaults.flatMap(([name, value]) => {
-    const schema = (one.parameters.shape as Readonly<Record<string, z.ZodType>>)[name];
+    const schema = schemaOf(one, name);
     const read = schema?.safeParse(value, { error: inWords });
     return read && !read.success ? read.error.issues.map(({ message }) => `${name}: its default ${message}`) : [];
   });
@@ -361,7 +365,7 @@ function problemsOfPlace({ module }: AppDefinition): string[] {
 
 function isProfile(value: unknown): boolean {
   if (value === null || typeof value !== 'object') return false;
-  const profile = value as Partial<WireProfile>;
+  const profile: Partial<WireProfile> = value;
   const isCall = (name: WireCallName) =>
     // oxlint-disable-next-line typescript/no-unnecessary-condition -- a fork's profile may lack a call
     (['encode', 'decode'] as const).every((half) => typeof profile.calls?.[name]?.[half] === 'function');

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../../contract/index.ts';
+import { importDefault } from '../../files/index.ts';
 import type { AppDefinition } from './app-definition.ts';
 import { checkDefinition } from './check-definition.ts';
 
@@ -8,7 +9,7 @@ import { checkDefinition } from './check-definition.ts';
 export async function loadApp(module: URL): Promise<AppDefinition> {
   const path = fileURLToPath(module);
   if (!existsSync(module)) throw new KitError('bad_app_definition', `there is no app at ${path}`);
-  const { default: definition } = (await import(module.href)) as { default?: AppDefinition };
+  const definition = await importDefault<AppDefinition | undefined>(module.href);
   if (definition === undefined || typeof definition !== 'object')
     throw new KitError('bad_app_definition', `${path} must export its app: export default defineApp({...})`);
   checkDefinition(definition);

@@ -1,5 +1,6 @@
 import { Router, urlencoded, type Request, type Response } from 'express';
 import type { WireProfile } from '../../contract/index.ts';
+import { isRecord } from '../../files/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { beginLaunch, readLaunchToken } from './begin-launch.ts';
 import type { Launch, LaunchStore } from './launch-store.ts';
@@ -44,7 +45,7 @@ export function launchRoutes(options: {
       .head('/launch', (_req, res) => void res.status(204).end())
       .get('/launch', (req, res) => begin(req, res, req.query[options.profile.launchTokenField], req.query))
       .post('/launch', urlencoded({ extended: false, limit: '16kb', parameterLimit: 20 }), (req, res) => {
-        const form = (req.body ?? {}) as Record<string, unknown>;
+        const form: Record<string, unknown> = isRecord(req.body) ? req.body : {};
         return begin(req, res, form[options.profile.launchTokenField], form);
       })
   );

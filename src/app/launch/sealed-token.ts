@@ -33,11 +33,11 @@ function keyOf(secret: Secret): Key {
 }
 
 /** The first secret seals, each of them opens: so that a secret can be replaced without ending a session. */
-export function createTokenSealer(secrets: readonly [Secret, ...Secret[]]): TokenSealer {
-  const keys = secrets.map(keyOf) as [Key, ...Key[]];
+export function createTokenSealer([newest, ...older]: readonly [Secret, ...Secret[]]): TokenSealer {
+  const first = keyOf(newest);
+  const keys = [first, ...older.map(keyOf)];
   return {
     seal(launchId, token) {
-      const [first] = keys;
       return new CompactEncrypt(new TextEncoder().encode(token))
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: first.id, launch: launchId })
         .encrypt(first.bytes);

@@ -23,6 +23,12 @@ export function launchPath(launchId: string): string {
   return `/launches/${launchId}`;
 }
 
+/** The launch in the parameters of a route below `launchPath`, where Express's types do not know them. */
+export function launchIdIn(params: object): string {
+  const { launchId = '' }: { launchId?: string } = params;
+  return launchId;
+}
+
 /**
  * Sessions of one launch each. The cookie is scoped to the launch's path, so that two launches of two
  * users in one browser have a session each and cannot mix.
@@ -98,12 +104,15 @@ export function rememberBegun(config: AppConfig): RequestHandler {
   };
 }
 
-/** Lets only the launch's own session through; to everybody else the launch does not exist. */
-export const requireLaunchSession: RequestHandler<{ launchId: string }> = (req, _res, next) => {
-  if (req.session.launchId === req.params.launchId) return next();
-  throw new RequestError(
+export const noSession = (): RequestError =>
+  new RequestError(
     404,
     'no_session',
     'There is no session here. It may have ended; launch the app again from the marketplace.',
   );
+
+/** Lets only the launch's own session through; to everybody else the launch does not exist. */
+export const requireLaunchSession: RequestHandler<{ launchId: string }> = (req, _res, next) => {
+  if (req.session.launchId === req.params.launchId) return next();
+  throw noSession();
 };

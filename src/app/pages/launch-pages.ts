@@ -1,10 +1,11 @@
 import compression from 'compression';
 import { Router, type Response } from 'express';
 import type { CatalogItem, WireProfile } from '../../contract/index.ts';
+import { hasKey } from '../../contract/keys.ts';
 import { changeEvents } from './change-events.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
-import { launchPath } from '../launch/sessions.ts';
+import { launchPath, noSession } from '../launch/sessions.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import { parameterSchema, valueInWords } from '../processing/step-parameters.ts';
@@ -66,9 +67,13 @@ export function launchPages({
   appPages = [],
 }: LaunchPagesOptions): Router {
   const router = Router({ mergeParams: true });
-  const viewAll = runViewer({ store, engine, steps });
-  const launchOf = async (params: object): Promise<Launch> =>
-    (await launches.find((params as { launchId: string }).launchId))!;
+  const views = runViewer({ store, engine, steps });
+  /** A session may outlive its launch, whose user was forgotten meanwhile. */
+  const findLaunch = async (params: object): Promise<Launch> => {
+    const launch = await launches.find((params as { launchId: string }).launchId);
+    if (!launch) throw noSession();
+    return launch;
+  };
 
   /** Pictures of what runs began with: a page that brings itself up to date asks the platform once. */
   const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(maxInputs);
@@ -76,16 +81,15 @@ export function launchPages({
   router.use((req, res, next) => (/^\/(events|api)(\/|$)/.test(req.path) ? next() : compressed(req, res, next)));
 
   router.get('/', async (req, res) => {
-    const launch = await launchOf(req.params);
+    const launch = await findLaunch(req.params);
     const owner = launch.user.id;
     const before = textOf(req.query['before']);
-    const filter = Object.hasOwn(filters, textOf(req.query['show']) ?? '')
-      ? (textOf(req.query['show']) as keyof typeof filters)
-      : null;
+    const wanted = textOf(req.query['show']) ?? '';
+    const filter = hasKey(filters, wanted) ? wanted : null;
     const states = filter === null ? undefined : filters[filter];
     const found = await store.listByOwner(owner, { limit: runsPerPage + 1, before, states });
     const shown = found.slice(0, runsPerPage);
-    const runs = (await viewAll(shown)).map((run, i) => ({ ...run, isHere: shown[i]?.launchId === launch.id }));
+    const runs = (await views.all(shown)).map((run, i) => ({ ...run, isHere: shown[i]?.launchId === launch.id }));
     const older = found.length > runsPerPage ? runs.at(-1)?.id : undefined;
     send(res, 'launch', launch, {
       runs,
@@ -100,7 +104,7 @@ export function launchPages({
   });
 
   router.get('/new/:stepId', async (req, res) => {
-    const launch = await launchOf(req.params);
+    const launch = await findLaunch(req.params);
     const step = steps.steps.find(({ id }) => id === req.params.stepId);
     if (!step) throw new RequestError(404, 'unknown_step', 'this app has no such step');
     const from = textOf(req.query['from']);
@@ -117,17 +121,17 @@ export function launchPages({
 
   for (const page of appPages)
     router.get(`/pages/${page.path}`, async (req, res) => {
-      const launch = await launchOf(req.params);
+      const launch = await findLaunch(req.params);
       const { user } = launch;
       send(res, page.template, launch, { ...(await page.data?.({ user })), user, title: page.title, here: page.path });
     });
 
   router.get('/runs/:runId', async (req, res) => {
-    const launch = await launchOf(req.params);
+    const launch = await findLaunch(req.params);
     const run = await findRun(req.params.runId, launch);
-    const shown = (await viewAll([run]))[0]!;
-    const [item, summary] = await Promise.all([resultOf(run, launch), store.summary(run.id)]);
-    const input = summary ? await inputOf(run) : null;
+    const shown = await views.one(run);
+    const [item, summary] = await Promise.all([readResult(run, launch), store.summary(run.id)]);
+    const input = summary ? await findInput(run) : null;
     const step = steps.steps.find(({ id }) => id === run.stepId);
     const links = {
       approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
@@ -146,10 +150,10 @@ export function launchPages({
     });
   });
   router.get('/runs/:runId/picture.png', async (req, res) =>
-    sendPicture(res, store, await findRun(req.params.runId, await launchOf(req.params))),
+    sendPicture(res, store, await findRun(req.params.runId, await findLaunch(req.params))),
   );
   router.get('/runs/:runId/values.json', async (req, res) => {
-    const found = await store.summary((await findRun(req.params.runId, await launchOf(req.params))).id);
+    const found = await store.summary((await findRun(req.params.runId, await findLaunch(req.params))).id);
     res
       .set('Cache-Control', 'private, max-age=3600')
       .json({ values: found?.values ?? null, classes: found?.bands.find(({ classes }) => classes)?.classes ?? null });
@@ -186,7 +190,7 @@ export function launchPages({
   router.get(
     '/events',
     changeEvents(async (params) => {
-      const launch = await launchOf(params);
+      const launch = await findLaunch(params);
       const owner = launch.user.id;
       const look = async () => {
         const [{ number, lastAtMs, isUnderWay }, lastMs] = await Promise.all([
@@ -203,7 +207,7 @@ export function launchPages({
   );
 
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
-  async function resultOf({ state, files: [file] }: Run, { user }: Launch): Promise<CatalogItem | null> {
+  async function readResult({ state, files: [file] }: Run, { user }: Launch): Promise<CatalogItem | null> {
     if (state !== 'COMPLETED' || !file?.fileId) return null;
     return client
       .getItem(profile.uploadsCollection(user.id), file.fileId, { signal: AbortSignal.timeout(2_000) })
@@ -211,7 +215,7 @@ export function launchPages({
   }
 
   /** The run's input, for the map; null unless it is a single item with a picture, and if the platform is away. */
-  async function inputOf({ id, input }: Run): Promise<{ href: string; box: readonly number[] } | null> {
+  async function findInput({ id, input }: Run): Promise<{ href: string; box: readonly number[] } | null> {
     const [first, another] = input.type === 'platform' ? input.items : [];
     if (!first || another) return null;
     const known = inputs.get(id);

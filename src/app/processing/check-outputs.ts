@@ -149,6 +149,7 @@ function checkVector(path: string, { geometry, fields }: VectorOutput, fail: Fai
     layer.features.forEach((feature) => {
       features += 1;
       if (isJson && withValues.size < layer.fields.count())
+        // Values by the names of their fields; gdal-async gives them the type `any`.
         for (const [name, value] of Object.entries(feature.fields.toObject() as object))
           if (value !== null) withValues.add(name);
       const found = geometryName(feature);

@@ -158,6 +158,7 @@ export function createContainers(engine: string, owner: string): Containers {
       await chmod(at.input, 0o755);
 
       const name = `marketplace-app-${randomBytes(9).toString('hex')}`;
+      const [program = '', ...words] = question.argv;
       const args = [
         ...[
           'run',
@@ -184,7 +185,7 @@ export function createContainers(engine: string, owner: string): Containers {
         ...['--env', 'MARKETPLACE_PROGRESS=stdout'],
         ...['--volume', `${at.input}:${inContainer.inputs}:ro`],
         ...['--volume', `${at.work}:${inContainer.work}`, '--volume', `${at.output}:${inContainer.outputs}`],
-        ...['--workdir', inContainer.work, '--entrypoint', question.argv[0]!, image, ...question.argv.slice(1)],
+        ...['--workdir', inContainer.work, '--entrypoint', program, image, ...words],
       ];
       signal.throwIfAborted();
       const client = spawn(engine, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -250,6 +251,7 @@ export function createContainers(engine: string, owner: string): Containers {
           ending = limitError('job_memory_exceeded', 'used more memory than', limits.memoryBytes, 'bytes');
         // If the client ended in another way than the program, the container may still exist.
         if (ending !== null || exitCode === null || exitCode === engineFailed) await remove(name);
+        // Functions above set it, which TypeScript does not see here.
         if (ending !== null) throw ending as Error;
         if (exitCode === null || exitCode === engineFailed)
           throw new ChildJobError('container_not_started', `the container engine could not run the image ${image}`, {

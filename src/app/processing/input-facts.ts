@@ -142,6 +142,7 @@ export function requireBands(
 ): string[] {
   const chosen = bandParameters(step).map(({ name, of }) => [name, parameters[name], of] as const);
   const rasters = inputsOf(step).flatMap(([name, { kind }]) => (kind === 'vector' ? [] : [name]));
+  // Checked by the step's own schema, whose type `AnyStep` does not know.
   const needed = Object.entries(step.needs?.(parameters as never) ?? {}).flatMap(([path, names]) =>
     names.flatMap((name) => rasters.map((of) => [path, name, of] as const)),
   );

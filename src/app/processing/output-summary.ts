@@ -90,7 +90,7 @@ export interface RunResult {
 
 /** Checks the shape of what a step's process answered, because a foreign file may have taken the process over. Null if it is no result. */
 export function readResult(answer: unknown): RunResult | null {
-  const { summary, picture } = (answer ?? {}) as { summary?: unknown; picture?: unknown };
+  const { summary, picture }: { summary?: unknown; picture?: unknown } = answer ?? {};
   const read = outputSummary.safeParse(summary);
   if (!read.success || !(picture instanceof Uint8Array) || picture.length > maxPictureBytes) return null;
   return pngSignature.every((byte, i) => picture[i] === byte) ? { summary: read.data, picture } : null;

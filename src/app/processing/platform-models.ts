@@ -155,6 +155,7 @@ export function createPlatformModels({
         );
       const fileId = await upload(path, question, options);
       await rm(path);
+      // Copies the area, because the converter takes arrays that it could change.
       const geometry = question.area
         ? { geometry: geoJSONToWkt(structuredClone<unknown>(question.area) as Geometry) }
         : {};

@@ -58,7 +58,7 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
       const found = [...(await taken)];
       const read = pending.map(({ name, files }) => ({
         name,
-        files: files.map((file) => ({ ...file, ...found.shift()! })),
+        files: files.map((file) => ({ ...file, ...found.shift() })),
       }));
       const after = makeProvenance(known, read, gdal.version);
       const digestsOf = ({ inputs: all, digest }: typeof after) => [
@@ -66,7 +66,7 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
         digest,
       ];
       const values = digestsOf(after);
-      const replaced = digestsOf(before).map((from, i) => ({ from, to: values[i]! }));
+      const replaced = digestsOf(before).map((from, i) => ({ from, to: values[i] ?? from }));
       const metadata = { [provenanceTag]: JSON.stringify(after) };
       for (const { path, declared } of made) {
         if (declared.kind === 'file') continue;
@@ -105,7 +105,7 @@ function replaceOnce(path: string, pairs: readonly { readonly from: string; read
     const last = Math.max(0, size - window.length);
     for (const at of new Set([0, last])) if (left.length > 0) lookAt(at);
     if (left.length === pairs.length) return;
-    const overlap = pairs[0]!.from.length;
+    const overlap = pairs[0]?.from.length ?? 0;
     for (let at = window.length - overlap; left.length > 0 && at < last; at += window.length - overlap) lookAt(at);
   } finally {
     closeSync(file);

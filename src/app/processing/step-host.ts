@@ -152,7 +152,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
   }
 
   /** Returns the sources to process: rasters that the child makes, or files that the host lends to it. */
-  async function sourcesOf(
+  async function fetchSources(
     { owner, input }: StepTask,
     step: AnyStep,
     folder: string,
@@ -287,7 +287,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       })
       .finally(() => services?.settled());
     const outputs = await takeOutputs(step, answer, workFolder);
-    const { inputs, gdalVersion } = answered.parse(answer);
+    const { inputs, gdalVersion, result } = answered.parse(answer);
     const made = makeProvenance(known, inputs, gdalVersion);
     return {
       outputs:
@@ -295,7 +295,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
           ? [await packOutputs(outputs, made, join(workFolder, 'output', `${step.id}.zip`), signal)]
           : outputs,
       provenance: made,
-      result: readResult((answer as { result?: unknown }).result),
+      result: readResult(result),
     };
   }
 
@@ -310,13 +310,13 @@ export function createStepHost(options: StepHostOptions): StepHost {
     const checked = checkParameters(step, parameters);
     await requireServices(step, options, signal);
     const facts = new Map<string, InputFacts>();
-    for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await factsOf(step, chosen, signal));
+    for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await readFacts(step, chosen, signal));
     const warnings = requireBands(step, checked, facts);
     const main = facts.get(mainInput(step)?.[0] ?? '') ?? nothingKnown;
     return { step, parameters: checked, estimate: estimateOf(step, checked, main), warnings };
   }
 
-  async function factsOf(
+  async function readFacts(
     step: AnyStep,
     { declared, source }: ChosenInput,
     signal: AbortSignal | undefined,
@@ -348,6 +348,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
   function estimateOf(step: AnyStep, parameters: StepParameters, { bands, size }: InputFacts): StepEstimate | null {
     if (!step.estimate || !bands || !size) return null;
     try {
+      // Checked by the step's own schema, whose type `AnyStep` does not know.
       const { outputBytes, seconds, memoryBytes } = step.estimate(
         { ...size, bandCount: bands.length },
         parameters as never,
@@ -381,7 +382,11 @@ export function createStepHost(options: StepHostOptions): StepHost {
         try {
           const onFetched = (fraction: number) =>
             onProgress(fraction * fetchPart, 'fetching the input from the platform');
-          const sources = await sourcesOf(task, step, inputFolder, { signal, retryWhileDown, onProgress: onFetched });
+          const sources = await fetchSources(task, step, inputFolder, {
+            signal,
+            retryWhileDown,
+            onProgress: onFetched,
+          });
           const onStep = (fraction: number, note: string | null) =>
             onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
           return await queue.run(

@@ -3,6 +3,7 @@ import { mkdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
+import { importDefault } from '../../files/index.ts';
 import { fitBlockCache } from '../../raster/block-cache.ts';
 import { readerOf, type ItemFacts } from '../../raster/band-reader.ts';
 import { eachStrip, walkBands, walkStrips } from '../../raster/block-walk.ts';
@@ -78,9 +79,7 @@ const shiftOfInput = 700;
 const parts = { input: 0.05, step: 0.95, digest: 0.98 };
 
 const job: Job<StepJobInput, StepOutput> = async (input, context) => {
-  const {
-    default: { steps },
-  } = (await import(input.definition)) as { default: { steps: readonly AnyStep[] } };
+  const { steps } = await importDefault<{ steps: readonly AnyStep[] }>(input.definition);
   const step = steps.find(({ id }) => id === input.stepId);
   if (!step) throw new KitError('unknown_step', `there is no step ${input.stepId}`);
 
@@ -133,6 +132,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       share: (from, to) => partOf(partOf(context, parts.input, parts.step), from, to),
     };
     try {
+      // The host has checked the parameters; `AnyStep` does not know their type.
       await step.run(stepJob as StepJob<never, string, never>);
     } catch (error) {
       throw classifyStepError(error);
@@ -144,9 +144,9 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     const read = await stamp.settle(made);
     const taken = digests.of(made.map(({ path }) => path));
     context.progress(parts.digest, 'summing it up');
-    const drawn = await resultOf(made, input.parameters, stepWork);
+    const drawn = await makeResult(made, input.parameters, stepWork);
     const result = drawn && { ...drawn, summary: { ...drawn.summary, readings: [...readings.values()] } };
-    const outputs = (await taken).map((one, i) => ({ name: made[i]!.name, ...one }));
+    const outputs = (await taken).map((one, i) => ({ name: made[i]?.name ?? '', ...one }));
     return { outputs, result, inputs: read, gdalVersion: gdal.version };
   } finally {
     close();
@@ -157,7 +157,7 @@ export default job;
 
 /** The name of a band of an input, with the name of the input if there are several; null for a band that the step made itself. */
 function bandName(one: object, inputs: Readonly<Record<string, Scene | Features>>): string | null {
-  const { names, place, dataset } = one as Partial<SceneBand>;
+  const { names, place, dataset }: Partial<SceneBand> = one;
   if (!names || place === undefined) return null;
   const all = Object.entries(inputs);
   const [input] = all.find(([, scene]) => 'bands' in scene && scene.datasets.some((of) => of === dataset)) ?? [];
@@ -218,6 +218,7 @@ async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolde
     throw error;
   }
   const main = opened.find(([name]) => name === mainInput(step)?.[0])?.[1];
+  // The main input is one of rasters.
   return { inputs: Object.fromEntries(opened), scene: (main as Scene | undefined) ?? openScene([]), close };
 }
 
@@ -249,7 +250,7 @@ function withoutSummary(error: unknown): null {
 }
 
 /** Returns the result of the first output that has a place. */
-async function resultOf(
+async function makeResult(
   made: readonly MadeOutput[],
   parameters: StepParameters,
   workFolder: string,

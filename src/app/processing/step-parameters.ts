@@ -59,6 +59,7 @@ export function parameterSchema(step: StepDeclaration): ParametersView {
   const { properties = {}, required = [] } = z.toJSONSchema(step.parameters, { target: 'draft-7', io: 'input' });
   const view = {
     type: 'object',
+    // Schemas of scalars and areas: the definition was checked for it.
     properties: properties as ParametersView['properties'],
     required,
     additionalProperties: false,

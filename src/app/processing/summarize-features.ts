@@ -71,9 +71,8 @@ function drawOnto(
 ): string {
   const { minX, minY, maxX, maxY } = dataset.layers.get(0).getExtent();
   const longest = Math.max(maxX - minX, maxY - minY, leastSize);
-  const [west, south, east, north] = [minX, minY, maxX, maxY].map(
-    (edge, i) => edge + (i < 2 ? -1 : 1) * longest * margin,
-  ) as [number, number, number, number];
+  const room = longest * margin;
+  const [west, south, east, north] = [minX - room, minY - room, maxX + room, maxY + room];
   const pixel = Math.max(east - west, north - south) / pictureSide;
   const sides = [east - west, north - south].map((size) => Math.max(1, Math.round(size / pixel)));
   const isArea = geometry.endsWith('Polygon');

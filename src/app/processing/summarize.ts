@@ -145,7 +145,8 @@ const readerOf = (band: gdal.RasterBand) => new BandReader({ band }, { scaling: 
 function sampleOf(band: gdal.RasterBand, longest: number): { width: number; height: number; sample: Float64Array } {
   const { x, y } = band.size;
   const scale = Math.min(1, longest / Math.max(x, y));
-  const [width, height] = [x, y].map((side) => Math.max(1, Math.round(side * scale))) as [number, number];
+  const scaled = (side: number) => Math.max(1, Math.round(side * scale));
+  const [width, height] = [scaled(x), scaled(y)];
   const sample = new Float64Array(width * height);
   readerOf(band).read([0, 0, x, y], sample, { size: [width, height] });
   return { width, height, sample };
@@ -176,7 +177,7 @@ function sharesOf(
           {
             value,
             name: name.slice(0, 200),
-            color: [red, green, blue] as [number, number, number],
+            color: [red, green, blue] satisfies [number, number, number],
             share: count / valid.length,
           },
         ];
@@ -207,9 +208,13 @@ function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
   const corners = [a, b, c, d].map(([lon, lat]): [number, number] => [lon, lat]);
   // Over the antimeridian longitudes go on, from corner to corner; those of a raster in degrees do by themselves.
   if (!srs.isGeographic())
-    corners.slice(1).forEach((corner, i) => (corner[0] -= Math.round((corner[0] - corners[i]![0]) / 360) * 360));
+    corners.reduce((before, corner) => {
+      corner[0] -= Math.round((corner[0] - before[0]) / 360) * 360;
+      return corner;
+    });
   const middle = corners.reduce((sum, [lon]) => sum + lon, 0) / corners.length;
   const shift = Math.floor((middle + 180) / 360) * 360;
+  // Four corners, which `map` does not count.
   return corners.map(([lon, lat]): [number, number] => [lon - shift, Math.max(-90, Math.min(90, lat))]) as NonNullable<
     OutputSummary['corners']
   >;

@@ -19,6 +19,8 @@ export const answered = z.object({
     .max(100),
   inputs: readInputs,
   gdalVersion: z.string().max(100),
+  /** Read by `readResult`. */
+  result: z.unknown().optional(),
 });
 
 /** Takes the files that the child has left, by the names of the declaration: a child may answer anything. */

@@ -10,6 +10,7 @@ import type { StepHost } from '../processing/step-host.ts';
 import { parseRequest, RequestError } from '../web/errors.ts';
 import { pageDeadline } from '../web/page-call.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
+import { launchIdIn } from '../launch/sessions.ts';
 import type { RunEngine } from './run-engine.ts';
 import { estimateInWords } from './estimate-words.ts';
 import { runViewer } from './run-view.ts';
@@ -65,11 +66,9 @@ export async function sendPicture(
 /** The JSON API of one launch, under `/launches/{launchId}/api`. */
 export function runRoutes({ launches, store, engine, steps, inputDir, uploads }: RunRoutesOptions): Router {
   const router = Router({ mergeParams: true });
-  const launchOf = (params: object) => (params as { launchId: string }).launchId;
   const checks = new FairQueue(checksAtOnce);
   const starts = new FairQueue(checksAtOnce);
-  const viewAll = runViewer({ store, engine, steps });
-  const view = async (run: Run) => (await viewAll([run]))[0]!;
+  const { one: view, all: viewAll } = runViewer({ store, engine, steps });
 
   /** Calls of the platform that a user sets off wait for those that the user has set off before. */
   async function asked<T>(
@@ -78,7 +77,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
     work: (launchId: string, signal: AbortSignal) => Promise<T>,
     [queue, maxWaiting]: readonly [FairQueue, number] = [checks, checksWaiting],
   ): Promise<T> {
-    const launchId = launchOf(params);
+    const launchId = launchIdIn(params);
     const { user } = (await launches.find(launchId)) ?? {};
     const owner = user?.id ?? launchId;
     if (queue.waitingOf(owner) >= maxWaiting)
@@ -90,13 +89,13 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
 
   async function findRun(params: { launchId?: string; runId: string }): Promise<Run> {
     const run = await store.find(params.runId);
-    if (!run || run.launchId !== launchOf(params))
+    if (!run || run.launchId !== launchIdIn(params))
       throw new RequestError(404, 'run_not_found', 'this launch has no such run');
     return run;
   }
 
   router.get('/launch', async (req, res) => {
-    const launch = await launches.find(launchOf(req.params));
+    const launch = await launches.find(launchIdIn(req.params));
     res.json({ user: launch?.user ?? {}, createdAt: launch && new Date(launch.createdAtMs).toISOString() });
   });
   router.get('/steps', (_req, res) => {
@@ -121,7 +120,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
   });
   router.get('/runs', async (req, res) => {
     const { limit, before } = parseRequest(runPage, req.query);
-    const runs = await store.listByLaunch(launchOf(req.params), { limit, before });
+    const runs = await store.listByLaunch(launchIdIn(req.params), { limit, before });
     // A page that is full may be followed by another.
     res.json({ runs: await viewAll(runs), next: runs.length === limit ? (runs.at(-1)?.id ?? null) : null });
   });

@@ -38,7 +38,7 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
 /** A run as the app's HTTP API shows it. */
 export type RunView = ReturnType<typeof viewRun>;
 
-/** The view of many runs at once: their histories come in one query, and only what is under way has progress. */
+/** The view of one run, or of many at once: their histories come in one query, and only what is under way has progress. */
 export function runViewer({
   store,
   engine,
@@ -48,11 +48,15 @@ export function runViewer({
   engine: Pick<RunEngine, 'progress'>;
   steps: StepHost;
 }) {
-  return async (runs: readonly Run[]): Promise<RunView[]> => {
-    const histories = await store.histories(runs.map(({ id }) => id));
-    const progress = await Promise.all(
-      runs.map(async (run) => (isFinal(run.state) ? noProgress : engine.progress(run.id))),
-    );
-    return runs.map((run, i) => viewRun(run, histories.get(run.id) ?? [], progress[i] ?? noProgress, steps));
+  const view = async (run: Run, histories: ReadonlyMap<string, readonly RunStateChange[]>): Promise<RunView> => {
+    const progress = isFinal(run.state) ? noProgress : await engine.progress(run.id);
+    return viewRun(run, histories.get(run.id) ?? [], progress, steps);
+  };
+  return {
+    one: async (run: Run): Promise<RunView> => view(run, await store.histories([run.id])),
+    all: async (runs: readonly Run[]): Promise<RunView[]> => {
+      const histories = await store.histories(runs.map(({ id }) => id));
+      return Promise.all(runs.map((run) => view(run, histories)));
+    },
   };
 }

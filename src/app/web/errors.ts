@@ -53,6 +53,7 @@ function adviceFor(error: unknown, known: KitError): string | null {
 }
 
 function sendJson(res: Response, error: KitError, requestId: string): void {
+  // Classes of errors with details declare this type.
   const details = (error as { details?: readonly ValidationDetail[] }).details;
   res.json({ error: error.message, code: error.code, requestId, ...(details?.length ? { details } : {}) });
 }
@@ -65,8 +66,7 @@ function asKitError(error: unknown): KitError {
     });
   }
   if (error instanceof KitError && (error.status < 500 || error.data['isForUser'] === true)) return error;
-  const status =
-    error instanceof Error && !(error instanceof KitError) ? (error as { status?: unknown }).status : undefined;
+  const status = error instanceof Error && !(error instanceof KitError) && 'status' in error ? error.status : undefined;
   // body-parser and the router name the client's faults themselves.
   if (typeof status === 'number' && status >= 400 && status < 500)
     return new RequestError(status, 'bad_request', 'the app could not read the request');

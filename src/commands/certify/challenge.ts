@@ -25,7 +25,7 @@ const given = [
   'Jomo',
   'Katya',
   'Lwazi',
-];
+] as const;
 const family = [
   'Abdi',
   'Berg',
@@ -39,8 +39,8 @@ const family = [
   'Joshi',
   'Keita',
   'Larsen',
-];
-const places = ['bay', 'delta', 'fjord', 'harbour', 'lagoon', 'marsh', 'ridge', 'valley'];
+] as const;
+const places = ['bay', 'delta', 'fjord', 'harbour', 'lagoon', 'marsh', 'ridge', 'valley'] as const;
 const leastPixels = 64;
 const maxPixels = 320;
 const transient = [500, 502, 503, 504] as const;
@@ -64,7 +64,7 @@ export function challengePlan(
 ): { readonly scenarios: readonly Scenario[]; readonly challenge: Challenge } {
   const draw = drawFrom(seed);
   const among = (from: number, to: number) => from + Math.floor(draw() * (to - from + 1));
-  const pick = <T>(all: readonly T[]): T => all[among(0, all.length - 1)]!;
+  const pick = <T>(all: readonly [T, ...T[]]): T => all[among(0, all.length - 1)] ?? all[0];
   const users = Array.from({ length: 4 }, (_, i) => {
     const [first, last] = [pick(given), pick(family)];
     return {
@@ -100,8 +100,8 @@ export function challengePlan(
     });
     drawn[scenario.id] = [
       `after ${startMs} ms`,
-      `by ${users[user]!.name}`,
-      ...(usesItems ? [`on ${items[item]!.fileName}`] : []),
+      `by ${users[user]?.name}`,
+      ...(usesItems ? [`on ${items[item]?.fileName}`] : []),
       ...(faults ?? []).map(({ endpoint, effect }) => `${endpoint} ${JSON.stringify(effect)}`),
     ].join(', ');
     return { ...scenario, startMs, user, item, ...(faults ? { faults } : {}) };

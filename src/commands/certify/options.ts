@@ -107,12 +107,13 @@ export function readCertifyOptions(
   if (values.level !== undefined && level === null) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
   if (values.challenge !== undefined && !/^[\w.-]{1,100}$/.test(values.challenge))
     throw wrong('--challenge must be 1 to 100 letters, digits, _ . or -');
-  if (positionals[0] === 'verify') {
-    if (positionals.length !== 2) throw wrong('verify needs one argument: the report');
+  const [verb, reportFile, ...others] = positionals;
+  if (verb === 'verify') {
+    if (reportFile === undefined || others.length > 0) throw wrong('verify needs one argument: the report');
     const other = Object.keys(values).find((name) => !optionsOfVerify.includes(name));
     if (other !== undefined) throw wrong(`verify takes no --${other}; it takes --${optionsOfVerify.join(', --')}`);
     return {
-      reportFile: resolve(cwd, positionals[1]!),
+      reportFile: resolve(cwd, reportFile),
       publicKeyFile: path(values['public-key']),
       level,
       challenge: values.challenge ?? null,
@@ -120,7 +121,7 @@ export function readCertifyOptions(
     };
   }
   if (values['public-key'] !== undefined) throw wrong('--public-key belongs to verify');
-  if (positionals.length > 0) throw wrong(`${positionals[0]} is not something that certify knows`);
+  if (verb !== undefined) throw wrong(`${verb} is not something that certify knows`);
   const launchUrl = values['launch-url'] ?? null;
   if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
     throw wrong(`--launch-url ${launchUrl} must be an http or https address`);

@@ -105,7 +105,7 @@ export function findingsOf({ scenarios, rules }: Report) {
   const missing = [
     ...Map.groupBy(
       scenarios.filter((one) => one.missing !== null),
-      ({ missing: one }) => one!.message,
+      ({ missing: one }) => one?.message ?? '',
     ),
   ].map(([message, own]) => ({
     name: 'outcome',

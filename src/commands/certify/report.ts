@@ -82,6 +82,7 @@ export interface Signature {
   readonly signature: string;
 }
 
+// Outcomes are the results in capitals, which the types of both methods leave out.
 const outcomeOf = (result: Result): Outcome => result.toUpperCase() as Outcome;
 const resultOf = (outcome: Outcome): Result => outcome.toLowerCase() as Result;
 
@@ -101,7 +102,7 @@ export function mergeRules(
 ): RuleInScenario[] {
   const [first] = verdicts;
   return (first?.[kind] ?? []).map(({ rule, clause, holds }) => {
-    const all = verdicts.map((verdict) => verdict[kind].find((one) => one.rule === rule)!);
+    const all = verdicts.flatMap((verdict) => verdict[kind].filter((one) => one.rule === rule));
     const note = all.find((one) => one.note !== undefined)?.note;
     return {
       rule,

@@ -41,7 +41,8 @@ export async function runPlan(scenarios: readonly Scenario[], options: PlanOptio
   });
   for (const user of options.users ?? []) await sandboxCall(options.sandbox, 'users', user);
   const known = (await sandboxCall<{ users: { id: string; email: string }[] }>(options.sandbox, 'users')).users;
-  const users = options.users ? known.filter(({ email }) => options.users!.some((one) => one.email === email)) : known;
+  const { users: own } = options;
+  const users = own ? known.filter(({ email }) => own.some((one) => one.email === email)) : known;
   const run = (some: readonly Scenario[]) =>
     Promise.all(
       some.map((scenario) =>
@@ -70,7 +71,7 @@ async function runScenario(
   let status: Status = 'FINISHED';
   try {
     const { launches: count = 1, user = 0, item = 0 } = scenario;
-    const users = Array.from({ length: count }, (_, i) => userIds[(user + i) % userIds.length]!);
+    const users = Array.from({ length: count }, (_, i) => userIds[(user + i) % userIds.length] ?? '');
     const startRequest = startOn(options.startRequest, options.items?.[item]);
     const ends = await Promise.allSettled(
       users.map(async (userId) => {
@@ -94,7 +95,7 @@ async function runScenario(
       missing = { severity: scenario.missing, message: error.message };
     else throw error;
   }
-  const report = await reportOf(scenario, launches, { status, missing, appName }, options);
+  const report = await judge(scenario, launches, { status, missing, appName }, options);
   options.onStatus(scenario, status);
   return report;
 }
@@ -146,7 +147,7 @@ async function open(
   }
 }
 
-async function reportOf(
+async function judge(
   scenario: Scenario,
   launches: readonly WatchedLaunch[],
   { status, missing, appName }: Pick<ScenarioReport, 'status' | 'missing' | 'appName'>,

@@ -50,7 +50,7 @@ export class WatchedLaunch {
       () => this.#view(),
       ({ operations }) => operations.length > 0,
     );
-    return operations.at(-1)!.operationId;
+    return operations.at(-1)?.operationId ?? '';
   }
 
   /** Until so many more status calls were answered. */

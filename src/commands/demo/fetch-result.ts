@@ -8,7 +8,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError, type FileStatus } from '../../contract/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
-import { sha256Of } from '../sha256-of.ts';
+import { digestFile } from '../digest-file.ts';
 
 const statusEveryMs = 200;
 const processingTimeoutMs = 10 * 60_000;
@@ -43,6 +43,7 @@ export async function fetchFile(client: PlatformClient, fileId: string, folder: 
   });
   try {
     await pipeline(
+      // The global type, and that of `node:stream/web`, which `fromWeb` takes, are declared apart.
       Readable.fromWeb(response.body as ReadableStream<Uint8Array>),
       digest,
       createWriteStream(partial, { flags: 'wx' }),
@@ -53,7 +54,7 @@ export async function fetchFile(client: PlatformClient, fileId: string, folder: 
     throw error;
   }
   const sha256 = hash.digest('hex');
-  if ((await sha256Of(path)) !== sha256)
+  if ((await digestFile(path)) !== sha256)
     throw new KitError(
       'output_replaced',
       `another command has overwritten ${path}: use a different --out for each command`,

@@ -103,6 +103,7 @@ async function countImportedFiles({ url, apiKey }: DemoPlace['sandbox'], scene: 
   const response = await fetch(`${url}/public/stac/collections/${scene}/items?limit=${maxItems}`, {
     headers: { 'x-api-key': apiKey },
   });
+  // The kit's own sandbox answers this.
   const { features = [] } = (await response.json()) as { features?: { properties: { 'import:files'?: string[] } }[] };
   return features.reduce((sum, { properties }) => sum + (properties['import:files']?.length ?? 0), 0);
 }

@@ -30,11 +30,13 @@ Exits 0 only if the platform's file is COMPLETED and equal to the step's output.
 
 const wrong = (message: string) => wrongArguments(message, usage);
 
+const none: string[] = [];
+
 export const demoArguments = {
   options: {
-    input: { type: 'string', multiple: true, default: [] as string[] },
+    input: { type: 'string', multiple: true, default: none },
     step: { type: 'string' },
-    param: { type: 'string', multiple: true, default: [] as string[] },
+    param: { type: 'string', multiple: true, default: none },
     out: { type: 'string', default: 'data/demo' },
     decision: { type: 'string', default: 'approve' },
   },

@@ -11,7 +11,7 @@ const allExtensions = new Set([...rasterExtensions, ...vectorExtensions]);
 /** Brings one input of several into `folder`. Throws `KitError` for what is not there or neither raster nor features. */
 export async function stageNamed(name: string, input: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  for (const path of await filesOf(input, allExtensions, `--input ${name}=${input}`)) await bring(path, folder);
+  for (const path of await listFiles(input, allExtensions, `--input ${name}=${input}`)) await bring(path, folder);
 }
 
 /** Brings the user's rasters into `folder`, with what tells of their scene, by hard link where the disk allows it, and counts the rasters. Throws `KitError` for what is not there or no raster. */
@@ -19,14 +19,14 @@ export async function stageInputs(inputs: readonly string[], folder: string): Pr
   await mkdir(folder, { recursive: true });
   const staged = new Set<string>();
   for (const input of inputs) {
-    for (const path of await filesOf(input, rasterExtensions, `--input ${input}`)) {
+    for (const path of await listFiles(input, rasterExtensions, `--input ${input}`)) {
       const name = basename(path);
       if (staged.has(name))
         throw new KitError('bad_input', `--input: two rasters have the name ${name}; rename one of them`);
       staged.add(name);
       await bring(path, folder);
     }
-    for (const path of await metadataOf(input))
+    for (const path of await findMetadata(input))
       if (!existsSync(join(folder, basename(path)))) await bring(path, folder);
   }
   return staged.size;
@@ -39,12 +39,12 @@ async function bring(path: string, folder: string): Promise<void> {
 }
 
 /** Metadata files of a folder, with the time and the satellite of its scene. */
-async function metadataOf(input: string): Promise<string[]> {
+async function findMetadata(input: string): Promise<string[]> {
   if ((await stat(input)).isFile()) return [];
   return (await readdir(input)).filter(isMetadataName).map((name) => join(input, name));
 }
 
-async function filesOf(input: string, extensions: ReadonlySet<string>, given: string): Promise<string[]> {
+async function listFiles(input: string, extensions: ReadonlySet<string>, given: string): Promise<string[]> {
   const kind = await stat(input).catch(() => null);
   if (!kind) throw new KitError('bad_input', `${given}: there is no such file or folder`);
   const fits = (name: string) => extensions.has(extname(name).toLowerCase());

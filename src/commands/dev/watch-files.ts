@@ -16,7 +16,7 @@ export async function watchFiles(
   root: string,
   paths: readonly string[],
   onChange: () => Promise<void>,
-  onProblem: (error: Error) => void,
+  onProblem: (error: unknown) => void,
 ): Promise<FileWatch> {
   let timer: NodeJS.Timeout | undefined;
   let last = Promise.resolve();
@@ -25,7 +25,7 @@ export async function watchFiles(
       .split(sep)
       .some((name) => /^(\.git$|\.#|#)|~$|\.sw[a-z]$/.test(name));
   const watcher = watch([...paths], { cwd: root, ignoreInitial: true, ignored: isPassing });
-  watcher.on('error', (error) => onProblem(error as Error));
+  watcher.on('error', onProblem);
   watcher.on('all', () => {
     clearTimeout(timer);
     timer = setTimeout(() => (last = last.then(onChange)), settleMs);

@@ -7,11 +7,9 @@ export function argvOf(command: string, usage: string): string[] {
   const word = /\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)/y;
   const text = command.trim();
   while (word.lastIndex < text.length) {
-    const found = word.exec(text);
-    if (!found) throw wrongArguments(`--from ${command}: a quotation mark is not closed`, usage);
-    words.push(
-      found[1]!.replace(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''),
-    );
+    const [, found] = word.exec(text) ?? [];
+    if (found === undefined) throw wrongArguments(`--from ${command}: a quotation mark is not closed`, usage);
+    words.push(found.replace(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''));
   }
   if (words.length === 0) throw wrongArguments('--from needs a program and its arguments', usage);
   const shell = words.find((one) => /^(\||\|\||&&|;|>|>>|<<?|2>|\$\(.*|`.*)$/.test(one));

@@ -12,9 +12,11 @@ export function registered(source: string, variable: string, from: string): stri
   const code = source.replace(noCode, (text) => text.replace(/[^\n]/g, ' '));
   const list = /\bsteps:\s*\[([^\]]*)\]/.exec(code);
   const lastImport = [...code.matchAll(/^import [^;]*;/gm)].at(-1);
-  if (!list || !lastImport || /[[{(]/.test(list[1]!)) return null;
-  const names = list[1]!.trimEnd();
-  const listAt = list.index + list[0].length - 1 - list[1]!.length + names.length;
+  if (!list || !lastImport) return null;
+  const [all, within = ''] = list;
+  if (/[[{(]/.test(within)) return null;
+  const names = within.trimEnd();
+  const listAt = list.index + all.length - 1 - within.length + names.length;
   const listed = names.trim() === '' ? variable : names.endsWith(',') ? ` ${variable},` : `, ${variable}`;
   const importAt = lastImport.index + lastImport[0].length;
   const changed = `${source.slice(0, importAt)}\nimport ${variable} from '${from}';${source.slice(importAt, listAt)}${listed}${source.slice(listAt)}`;

@@ -5,7 +5,7 @@ import { KitError, type WireProfile } from '../../contract/index.ts';
 import type { Bundle, BundledInput } from '../../sandbox/bundles/bundle.ts';
 import { bringFile, type BroughtItem } from '../bring-file.ts';
 import type { OwnSandbox } from '../own-sandbox.ts';
-import { sha256Of } from '../sha256-of.ts';
+import { digestFile } from '../digest-file.ts';
 import { codeOf } from '../../files/index.ts';
 
 /** The run cannot be played again: the message says why. */
@@ -35,7 +35,7 @@ export async function bringInputs({ inputs }: Pick<Bundle, 'inputs'>, options: B
   const given = new Map<string, string>();
   for (const path of options.paths)
     given.set(
-      await sha256Of(path).catch((error: unknown) => {
+      await digestFile(path).catch((error: unknown) => {
         throw new UnplayableError(`--input ${path} cannot be read (${codeOf(error)})`);
       }),
       path,
@@ -96,7 +96,7 @@ async function placeLocal(path: string, name: string, inputDir: string | null): 
 export function withItems(value: unknown, items: BroughtItems): unknown {
   if (Array.isArray(value)) return value.map((one) => withItems(one, items));
   if (value === null || typeof value !== 'object') return value;
-  const { collectionId, itemId } = value as Record<string, unknown>;
+  const { collectionId, itemId }: { collectionId?: unknown; itemId?: unknown } = value;
   const here =
     typeof collectionId === 'string' && typeof itemId === 'string' ? items.get(`${collectionId}/${itemId}`) : undefined;
   return {

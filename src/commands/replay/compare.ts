@@ -24,7 +24,7 @@ function differenceOfEffects(then: readonly Effect[], now: readonly Effect[]): s
     const i = a.findIndex((one, n) => !isDeepStrictEqual(one, b[n]));
     const at = i >= 0 ? i : a.length < b.length ? a.length : -1;
     if (at < 0) return [];
-    const place = a[at] ? then.indexOf(a[at]) : now.indexOf(b[at]!);
+    const place = a[at] ? then.indexOf(a[at]) : now.findIndex((one) => one === b[at]);
     return [{ place, text: `call ${at + 1} of ${group}:\n  then  ${shown(a[at])}\n  now   ${shown(b[at])}` }];
   });
   return found.sort((a, b) => a.place - b.place)[0]?.text ?? null;

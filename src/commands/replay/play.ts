@@ -48,10 +48,11 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
   const callsNow = async () =>
     (await sandboxCall<{ calls: TracedCall[] }>(sandbox, `launches/${launchId}/trace`)).calls;
   const browser = new Browser(signal, options.tokenField);
-  let home: URL | null = null;
+  /** Place that the launch led to; before it was opened, its address. */
+  let home = new URL(launch.launchUrl);
   let { startRequest } = options;
 
-  async function operationOf(label: string): Promise<string> {
+  async function waitForOperation(label: string): Promise<string> {
     const { operations } = await sandboxCall<{ operations: { operationId: string; createdAt: string }[] }>(
       sandbox,
       `launches/${launchId}`,
@@ -66,14 +67,18 @@ export async function play(recorded: Bundle, options: PlayOptions): Promise<Play
     switch (cause.do) {
       case 'approve':
       case 'reject':
-        return void (await sandboxCall(sandbox, `operations/${await operationOf(cause.operation)}/${cause.do}`, {}));
+        return void (await sandboxCall(
+          sandbox,
+          `operations/${await waitForOperation(cause.operation)}/${cause.do}`,
+          {},
+        ));
       case 'advance':
         return void (await sandboxCall(sandbox, 'clock', { advanceMs: cause.ms, launchId }));
       case 'revoke':
         return void (await sandboxCall(sandbox, `launches/${launchId}/revoke`, {}));
       case 'start':
         await browser.start(
-          home!,
+          home,
           startRequest ?? {
             method: 'POST',
             path: 'api/runs',

@@ -11,7 +11,7 @@ import type { Bundle } from '../../sandbox/bundles/bundle.ts';
 import { localObstacle, localPathsOf, ByteBudget } from '../../sandbox/bundles/inputs.ts';
 import { sandboxCall } from '../../testing/sandbox-call.ts';
 import { readSecret } from '../../sandbox/config.ts';
-import { sha256Of } from '../sha256-of.ts';
+import { digestFile } from '../digest-file.ts';
 
 /** A launch that a sandbox has seen, or the run of one's own app that belongs to it. */
 export type Recorded = { readonly launchId: string } | { readonly runId: string };
@@ -80,10 +80,10 @@ async function withLocalInputs(made: Bundle, inputDir: string): Promise<Bundle> 
   const budget = new ByteBudget(inputs.reduce((sum, { data, sizeBytes }) => sum + (data === null ? 0 : sizeBytes), 0));
   let { obstacles } = made;
   for (const path of localPathsOf(made)) {
-    const files = await filesOf(inputDir, path);
+    const files = await findFiles(inputDir, path);
     for (const { given, real } of files) {
       const from = { type: 'local' as const, path: given };
-      const [{ size: sizeBytes }, sha256] = [await stat(real), await sha256Of(real)];
+      const [{ size: sizeBytes }, sha256] = [await stat(real), await digestFile(real)];
       inputs.push({ from, fileName: basename(given), sizeBytes, sha256, data: await budget.dataOf(real, sizeBytes) });
     }
     if (files.length > 0) obstacles = obstacles.filter((one) => one !== localObstacle(path));
@@ -97,7 +97,7 @@ const readExtensions = new Set([...extensionsOf.raster, ...extensionsOf.vector])
  * Files that the app reads of a local input: the rasters and features of a folder, or one file. Files beside them under the
  * same name are included. Each has the path that the run was given, and its real path. Empty if the input is gone.
  */
-async function filesOf(inputDir: string, path: string): Promise<{ given: string; real: string }[]> {
+async function findFiles(inputDir: string, path: string): Promise<{ given: string; real: string }[]> {
   const real = await resolveInside(inputDir, path).catch(() => null);
   if (real === null) return [];
   const isFolder = (await stat(real)).isDirectory();

@@ -3,7 +3,7 @@ import { basename, join, resolve, sep } from 'node:path';
 import type { FetchedFile, PlatformInput } from '../../app/processing/platform-input.ts';
 import type { Provenance } from '../../app/processing/provenance.ts';
 import { KitError } from '../../contract/index.ts';
-import { sha256Of } from '../sha256-of.ts';
+import { digestFile } from '../digest-file.ts';
 
 /** An input that is not what the run has read. */
 export class OtherInputError extends KitError {
@@ -16,9 +16,14 @@ export class OtherInputError extends KitError {
  * Puts the files that a run has read where a step host finds them again, found among `paths` (files, folders) by their digests.
  * Throws `OtherInputError` for each that is not there, or has other bytes.
  */
-export async function bringInputs({ input, inputs }: Provenance, paths: readonly string[], folder: string) {
+export async function bringInputs(
+  { input, inputs }: Pick<Provenance, 'input' | 'inputs'>,
+  paths: readonly string[],
+  folder: string,
+) {
   const given: { path: string; sha256: string }[] = [];
-  for (const path of (await Promise.all(paths.map(filesOf))).flat()) given.push({ path, sha256: await sha256Of(path) });
+  for (const path of (await Promise.all(paths.map(listFiles))).flat())
+    given.push({ path, sha256: await digestFile(path) });
   const brought = new Map<string, FetchedFile[]>();
   for (const { name, files } of inputs) {
     const source = input.type === 'named' ? input.inputs[name] : input;
@@ -65,7 +70,7 @@ function otherInput(
   );
 }
 
-async function filesOf(path: string): Promise<string[]> {
+async function listFiles(path: string): Promise<string[]> {
   const kind = await stat(path).catch(() => null);
   if (!kind) throw new KitError('bad_arguments', `--input ${path}: there is no such file or folder`);
   if (kind.isFile()) return [path];

@@ -34,7 +34,7 @@ const changed = (what: string) =>
   );
 
 /** Reads the record of an output, of the JSON of a run, or of a run in the app's database. Throws `KitError` if there is none. */
-export async function recordedOf(
+export async function readRecorded(
   what: string,
   path: string,
   confinement: Confinement,

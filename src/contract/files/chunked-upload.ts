@@ -76,23 +76,23 @@ const json = z.string().transform((text, context): unknown => {
     return z.NEVER;
   }
 });
-const isJson = (text: string) => text.trimStart().startsWith('{');
-const readers = [wktGeometry, json.pipe(geojsonGeometry)].map((reader) =>
+const bounded = (reader: z.ZodType<Geometry, string>) =>
   reader.refine(
     (geometry) => positionsOf(geometry).length <= limits.footprintPositions,
     `must have at most ${limits.footprintPositions} positions`,
-  ),
-);
+  );
+const readers = { wkt: bounded(wktGeometry), geojson: bounded(json.pipe(geojsonGeometry)) };
+const readerOf = (text: string) => readers[text.trimStart().startsWith('{') ? 'geojson' : 'wkt'];
 
 /** The geometry of a file (spec 4.4) as it was given: WKT, or GeoJSON as text. Throws zod's error where it is neither. */
-export const readFileGeometry = (text: string): Geometry => readers[isJson(text) ? 1 : 0]!.parse(text);
+export const readFileGeometry = (text: string): Geometry => readerOf(text).parse(text);
 
 /** @assumed file-geometry: GeoJSON is taken too, as text or as an object: the spec says a string, and of inference that it is WKT */
 const fileGeometry = z
   .union([z.string(), z.looseObject({ type: z.string() })], 'must be well-known text, or GeoJSON')
   .transform((given) => (typeof given === 'string' ? given : JSON.stringify(given)))
   .superRefine((text, context) => {
-    const [issue] = readers[isJson(text) ? 1 : 0]!.safeParse(text).error?.issues ?? [];
+    const [issue] = readerOf(text).safeParse(text).error?.issues ?? [];
     if (issue) context.addIssue({ code: 'custom', message: issue.message });
   });
 

@@ -1,5 +1,4 @@
 import { fillPath, type Call, type WireBody, type WireRequest } from '../wire.ts';
-import type { ErrorCode } from '../error-codes.ts';
 import { KitError } from '../kit-error.ts';
 import { assumedForm, changedForm, matchPath, setAt, valueAt, type WireForm } from './wire-form.ts';
 import { wireCallNames, wireCalls, type WireCallName } from './wire-calls.ts';
@@ -44,6 +43,7 @@ export function wireProfile(given: WireChanges): WireProfile {
 
 /** Removes undefined properties, because a spread would copy them over the properties of another object. */
 function defined<T extends object>(object: T | undefined): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  // `Object.fromEntries` forgets the names.
   return Object.fromEntries(Object.entries(object ?? {}).filter(([, value]) => value !== undefined)) as {
     [Name in keyof T]?: Exclude<T[Name], undefined>;
   };
@@ -111,6 +111,7 @@ class HeaderValueError extends KitError {
 }
 
 function fieldsOfBody(body: WireBody | undefined): Record<string, unknown> {
+  // Every body in JSON that the contract sends is an object.
   if (body?.kind === 'json') return body.value as Record<string, unknown>;
   return body?.kind === 'multipart' || body?.kind === 'form' ? body.fields : {};
 }
@@ -122,6 +123,7 @@ function bodyOf(
 ): WireBody | undefined {
   if (body?.kind === 'multipart') {
     if (isRaw) return { kind: 'raw', mediaType: 'application/octet-stream', content: body.file.content };
+    // Fields of a form are texts; here and below.
     return { ...body, fields: fields as Record<string, string> };
   }
   if (body?.kind === 'form') return { kind: 'form', fields: fields as Record<string, string> };
@@ -148,5 +150,5 @@ function assumedError(body: unknown, { fields = {}, codes = {} }: NonNullable<Wi
   const error: Record<string, unknown> = { ...body };
   for (const [field, path] of Object.entries(fields)) error[field] = valueAt(body, path);
   const [known] = Object.entries(codes).find(([, word]) => word === error['code']) ?? [];
-  return { ...error, code: (known as ErrorCode | undefined) ?? error['code'] };
+  return { ...error, code: known ?? error['code'] };
 }

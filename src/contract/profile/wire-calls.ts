@@ -10,6 +10,7 @@ import { getDownloadUrl } from '../files/download-url.ts';
 import { getFileStatus } from '../files/file-status.ts';
 import { downloadInference, getInferenceStatus, listModels, runInference } from '../inference/inference.ts';
 import { stacPaths } from '../stac/objects.ts';
+import { keysOf } from '../keys.ts';
 import type { HttpMethod } from '../wire.ts';
 
 /** The place of a value in a request. */
@@ -45,6 +46,7 @@ function assumed(
   response: object | readonly string[],
   headers: Readonly<Record<string, string>> = {},
 ): AssumedCall {
+  // `Array.isArray` forgets the type of the elements.
   const names = Array.isArray(response) ? (response as readonly string[]) : Object.keys(response);
   const structured = ['parameters', 'bbox', 'collections', 'sortby', 'vectorMappingProperties', 'layerProperties'];
   return {
@@ -107,4 +109,4 @@ export const wireCalls = {
 
 /** The name of a call of the wire profile. */
 export type WireCallName = keyof typeof wireCalls;
-export const wireCallNames = Object.keys(wireCalls) as WireCallName[];
+export const wireCallNames: WireCallName[] = keysOf(wireCalls);

@@ -44,7 +44,7 @@ const schema = z.strictObject({
       codes: z.partialRecord(z.enum(errorCodes), z.string()).optional(),
     })
     .optional(),
-  calls: z.partialRecord(z.enum(wireCallNames as [WireCallName, ...WireCallName[]]), callChanges).optional(),
+  calls: z.partialRecord(z.enum(wireCallNames), callChanges).optional(),
 });
 
 /**
@@ -68,6 +68,7 @@ export function readWireChanges(value: unknown): WireChanges {
       read.error.issues.map(({ path, message }) => `${path.join('.') || 'profile'}: ${message}`),
     );
   const problems = Object.entries(read.data.calls ?? {}).flatMap(([name, changes]) =>
+    // The schema lets no other names through.
     problemsOf(name as WireCallName, changes).map((problem) => `calls.${name}.${problem}`),
   );
   if (problems.length > 0) throw new WireChangesError(problems);

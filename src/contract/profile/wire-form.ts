@@ -1,5 +1,5 @@
 import type { HttpMethod } from '../wire.ts';
-import { wireCalls, type FieldPlace, type WireCallName } from './wire-calls.ts';
+import { wireCalls, type AssumedCall, type FieldPlace, type WireCallName } from './wire-calls.ts';
 import type { CallChanges } from './call-changes.ts';
 
 /** A field of a request on the wire. */
@@ -26,11 +26,11 @@ export const pathFieldsOf = (path: string): string[] =>
 
 /** The call as the contract assumes it. */
 export function assumedForm(name: WireCallName): WireForm {
-  const { method, path, request, headers } = wireCalls[name];
+  const { method, path, request, headers }: AssumedCall = wireCalls[name];
   const fields = Object.entries(request).map(([field, place]) => ({
     field,
     place,
-    name: (headers as Record<string, string>)[field] ?? field,
+    name: headers[field] ?? field,
   }));
   return { method, path, fields, isRaw: false };
 }
@@ -84,9 +84,7 @@ export function valueAt(object: unknown, path: string): unknown {
     .split('.')
     .reduce<unknown>(
       (at, name) =>
-        at !== null && typeof at === 'object' && Object.hasOwn(at, name)
-          ? (at as Record<string, unknown>)[name]
-          : undefined,
+        at !== null && typeof at === 'object' && Object.hasOwn(at, name) ? Reflect.get(at, name) : undefined,
       object,
     );
 }
@@ -98,6 +96,7 @@ export function setAt(object: Record<string, unknown>, path: string, value: unkn
   let at = object;
   for (const name of names) {
     const next = Object.hasOwn(at, name) ? at[name] : undefined;
+    // An array, too, has fields that can be set.
     const inner = next !== null && typeof next === 'object' ? (next as Record<string, unknown>) : {};
     Object.defineProperty(at, name, { value: inner, enumerable: true, writable: true, configurable: true });
     at = inner;

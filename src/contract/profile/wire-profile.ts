@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { errorCodes, validationDetail, type ErrorCode, type ValidationDetail } from '../error-codes.ts';
+import { platformErrors, validationDetail, type ErrorCode, type ValidationDetail } from '../error-codes.ts';
+import { hasKey } from '../keys.ts';
 import { completeUpload, type CompletedUpload, type CompleteUploadInput } from '../external-app/complete-upload.ts';
 import { createOperation, type CreatedOperation, type CreateOperationInput } from '../external-app/create-operation.ts';
 import { initiateUpload, type InitiatedUpload, type InitiateUploadInput } from '../external-app/initiate-upload.ts';
@@ -120,7 +121,6 @@ export const platformPages: WireProfile['pages'] = {
 /** @assumed several-uploads: an approved operation takes several uploads: spec 4.8 shows one */
 const severalOutputs = 'uploads';
 
-const known = new Set<string>(errorCodes);
 const lenientError = z.object({
   error: z.string().nullish().catch(null),
   code: z.string().nullish().catch(null),
@@ -159,7 +159,7 @@ export const assumedProfile: WireProfile = {
     const read = lenientError.safeParse(body);
     const error = read.success ? read.data : {};
     return {
-      code: error.code != null && known.has(error.code) ? (error.code as ErrorCode) : null,
+      code: error.code != null && hasKey(platformErrors, error.code) ? error.code : null,
       message: error.error ?? null,
       requestId: error.requestId ?? null,
       details: error.details ?? [],

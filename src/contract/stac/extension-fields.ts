@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { hasKey } from '../keys.ts';
 
 const degrees = (low: number, high: number) => z.number().min(low).max(high);
 const text = z.string().min(1);
@@ -36,7 +37,7 @@ export function extensionFault(
 ): { path: string; message: string } | null {
   for (const [name, value] of Object.entries(properties)) {
     if (!/^(view|sar):/.test(name)) continue;
-    const schema = Object.hasOwn(extensionFields, name) ? extensionFields[name as keyof typeof extensionFields] : null;
+    const schema = hasKey(extensionFields, name) ? extensionFields[name] : null;
     if (schema === null)
       return {
         path: `properties.${name}`,

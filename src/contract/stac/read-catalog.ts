@@ -145,7 +145,7 @@ function childOf(link: unknown): CatalogNode['children'] {
     const decoded = id === undefined ? '' : decodeURIComponent(id);
     return decoded === '' || decoded === '.' || decoded === '..'
       ? []
-      : [{ kind: kind as 'catalog' | 'collection', id: decoded }];
+      : [{ kind: kind === 'catalog' ? kind : 'collection', id: decoded }];
   } catch {
     return []; // no percent-encoding
   }

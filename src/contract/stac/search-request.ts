@@ -1,6 +1,7 @@
 import type { Geometry } from 'geojson';
 import * as z from 'zod';
 import { faultOf, positionsOf, tooManyPositions } from '../geometry.ts';
+import { hasKey } from '../keys.ts';
 import { limits } from '../limits.ts';
 import { jsonValue } from '../wire.ts';
 import { datetimeFilter, datetimeInterval } from './datetime-interval.ts';
@@ -73,10 +74,11 @@ export const geojsonGeometry = z
     geometries: z.array(jsonValue).optional(),
   })
   .transform((value, context): Geometry => {
+    // One only if `geometryFault`, which is asked first, finds no fault.
+    const geometry = value as unknown as Geometry;
     const fault =
-      geometryFault(value) ??
-      (positionsOf(value as unknown as Geometry).length > limits.geometryPositions ? tooManyPositions : null);
-    if (fault === null) return value as unknown as Geometry;
+      geometryFault(value) ?? (positionsOf(geometry).length > limits.geometryPositions ? tooManyPositions : null);
+    if (fault === null) return geometry;
     context.issues.push({ code: 'custom', message: fault, input: value });
     return z.NEVER;
   });
@@ -93,20 +95,21 @@ const coordinateDepth = {
 
 function geometryFault(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'must be a GeoJSON geometry';
-  const { type, coordinates, geometries } = value as { type?: unknown; coordinates?: unknown; geometries?: unknown };
+  const { type, coordinates, geometries }: { type?: unknown; coordinates?: unknown; geometries?: unknown } = value;
   if (type === 'GeometryCollection') {
     if (!Array.isArray(geometries) || geometries.length === 0) return 'must have geometries';
     return geometries.map(geometryFault).find((fault) => fault !== null) ?? null;
   }
-  const depth = coordinateDepth[type as keyof typeof coordinateDepth] as number | undefined;
+  const depth = typeof type === 'string' && hasKey(coordinateDepth, type) ? coordinateDepth[type] : undefined;
   if (depth === undefined) return 'must be a GeoJSON geometry';
   if (!hasDepth(coordinates, depth)) return `must have the coordinates of a ${String(type)}`;
-  if ((type === 'LineString' || type === 'MultiLineString') && !hasLines(coordinates as unknown[], depth))
+  if ((type === 'LineString' || type === 'MultiLineString') && !hasLines(coordinates, depth))
     return 'must have lines of at least two positions';
+  // Type and coordinates fit, as was checked.
   return faultOf(value as Geometry);
 }
 
-function hasDepth(coordinates: unknown, depth: number): boolean {
+function hasDepth(coordinates: unknown, depth: number): coordinates is unknown[] {
   if (!Array.isArray(coordinates)) return false;
   if (depth === 0)
     return coordinates.length >= 2 && coordinates.every((one) => typeof one === 'number' && Number.isFinite(one));

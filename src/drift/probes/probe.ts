@@ -47,6 +47,7 @@ export const content = (bytes: Buffer): Content => ({
 });
 
 export const record = (value: unknown): Record<string, unknown> =>
+  // An object has fields by name.
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 export const bodyOf = (answer: RawAnswer) => record(jsonOf(answer));

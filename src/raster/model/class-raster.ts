@@ -114,6 +114,7 @@ function fillClasses(
       if (isValid[from] === 0 || (area !== null && area[to] === 0)) continue;
       let best = 0;
       for (let label = 1; label < labels.length; label++) {
+        // Both lie within the array.
         if (
           (data[label * pixels + (pixels === 1 ? 0 : from)] as number) >
           (data[best * pixels + (pixels === 1 ? 0 : from)] as number)

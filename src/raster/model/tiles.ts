@@ -88,6 +88,7 @@ export class TileReader {
       const from = Math.min(rows - 1, Math.max(0, y + row - top)) * columns;
       for (let column = 0; column < tileSize; column++) {
         const at = row * tileSize + column;
+        // The index lies within the window, and `?? 0` takes time for each pixel.
         const value = this.#window[from + Math.min(columns - 1, Math.max(0, x + column - left))] as number;
         const isMissing = Number.isNaN(value);
         if (isMissing) this.#isValid[at] = 0;

@@ -17,6 +17,8 @@ export class Labels {
   }
 }
 
+const isInteger = (value: number | undefined): value is number => Number.isInteger(value);
+
 /** Returns the effects of calls, oldest first, without details that differ from run to run. */
 export function effectsOf(calls: readonly TracedCall[], labels: Labels): Effect[] {
   return calls.map(({ endpoint, status, delivered, detail }): Effect => {
@@ -29,9 +31,9 @@ export function effectsOf(calls: readonly TracedCall[], labels: Labels): Effect[
       ...(operationId !== undefined && isMine ? { operation: labels.of('operation', operationId) } : {}),
       ...(uploadId !== undefined && isMine ? { upload: labels.of('upload', uploadId) } : {}),
       ...(operationStatus !== undefined ? { operationStatus } : {}),
-      ...(Number.isInteger(partNumber) ? { partNumber: partNumber! } : {}),
-      ...(Number.isInteger(size) ? { size: size! } : {}),
-      ...(Number.isInteger(fileSize) ? { fileSize: fileSize! } : {}),
+      ...(isInteger(partNumber) ? { partNumber } : {}),
+      ...(isInteger(size) ? { size } : {}),
+      ...(isInteger(fileSize) ? { fileSize } : {}),
       ...(tokenNumber !== undefined ? { tokenNumber } : {}),
       ...(code !== undefined ? { code } : {}),
       ...(foreign !== undefined ? { foreign } : {}),

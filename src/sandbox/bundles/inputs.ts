@@ -37,7 +37,7 @@ export interface InputStores {
 }
 
 /** Items that the sandbox's own seed makes need no bytes: it makes them again. */
-export async function inputsOf(
+export async function collectInputs(
   bodies: readonly unknown[],
   { files, items, blobDir }: InputStores,
 ): Promise<FoundInputs> {
@@ -48,7 +48,8 @@ export async function inputsOf(
     const source = item?.source;
     if (source?.kind === 'shipped' || source?.kind === 'synthetic') continue;
     const file = source?.kind === 'file' ? files.find(source.fileId) : null;
-    if (!file) {
+    // A file has its digest before it has an item.
+    if (!file || file.sha256 === null) {
       obstacles.push(
         item
           ? `its input ${collectionId}/${itemId} was imported from a folder of this machine`
@@ -56,12 +57,12 @@ export async function inputsOf(
       );
       continue;
     }
-    const { sourceType, properties, blob, size } = file;
+    const { sourceType, properties, blob, size, sha256 } = file;
     inputs.push({
       from: { type: 'item', collectionId, itemId, sourceType, properties },
       fileName: file.originalName,
       sizeBytes: size,
-      sha256: file.sha256!,
+      sha256,
       data: await budget.dataOf(join(blobDir, blob), size),
     });
   }
@@ -73,7 +74,7 @@ function itemsIn(values: readonly unknown[]): { collectionId: string; itemId: st
   const found = new Map<string, { collectionId: string; itemId: string }>();
   const look = (value: unknown) => {
     if (value === null || typeof value !== 'object') return;
-    const { collectionId, itemId } = value as Record<string, unknown>;
+    const { collectionId, itemId }: { collectionId?: unknown; itemId?: unknown } = value;
     if (typeof collectionId === 'string' && typeof itemId === 'string')
       found.set(`${collectionId}/${itemId}`, { collectionId, itemId });
     Object.values(value).forEach(look);
@@ -91,7 +92,7 @@ export const localPathsOf = ({ causes }: Pick<Bundle, 'causes'>): string[] => {
   const found = new Set<string>();
   const look = (value: unknown) => {
     if (value === null || typeof value !== 'object') return;
-    const { type, path } = value as Record<string, unknown>;
+    const { type, path }: { type?: unknown; path?: unknown } = value;
     if (type === 'local' && typeof path === 'string') found.add(path);
     Object.values(value).forEach(look);
   };

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInChild, type Confinement } from '../../child/index.ts';
-import { removeFolder } from '../../files/index.ts';
+import { isRecord, kitVersion, removeFolder } from '../../files/index.ts';
 import type { SandboxConfig } from '../config.ts';
 import { isOfLaunch, type Fault } from '../control/fault.ts';
 import type { Faults } from '../control/faults.ts';
@@ -15,13 +14,10 @@ import { newId } from '../secrets.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { bundleFormat, type Bundle, type Cause } from './bundle.ts';
 import { afterOf, effectsOf, Labels } from './effects.ts';
-import { inputsOf, localObstacle, localPathsOf, type InputStores } from './inputs.ts';
+import { collectInputs, localObstacle, localPathsOf, type InputStores } from './inputs.ts';
 
 const digestJob = new URL('../../raster/content-digest-job.ts', import.meta.url);
 const pixelLimits = { timeoutMs: 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
 
 export interface BundleOptions extends InputStores {
   readonly config: Pick<SandboxConfig, 'seed'>;
@@ -45,7 +41,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
   const pathOf = ({ blob }: FileRecord) => join(options.blobDir, blob);
 
   /** Computes the digest of a file's content; `unread` if the child cannot read the file. */
-  async function digestOf(file: FileRecord, kind: 'raster' | 'vector'): Promise<string> {
+  async function makeDigest(file: FileRecord, kind: 'raster' | 'vector'): Promise<string> {
     const workFolder = join(options.workDir, newId('bundle'));
     return runInChild<string>({
       module: digestJob,
@@ -68,10 +64,9 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
     const obstacles: string[] = [];
     const causes: (Cause & { readonly atMs: number })[] = [];
     let previousMs = 0;
-    for (const created of calls.filter(
-      ({ endpoint, detail }) => endpoint === 'operation.create' && detail.operationId,
-    )) {
-      const operation = operations.find(created.detail.operationId!);
+    for (const created of calls.filter(({ endpoint }) => endpoint === 'operation.create')) {
+      const { operationId } = created.detail;
+      const operation = operationId ? operations.find(operationId) : null;
       const isFirst = calls.find(({ detail }) => detail.operationId === operation?.id) === created;
       if (!operation || !isFirst) continue;
       const body = startOf(operation.parameters);
@@ -107,7 +102,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
         obstacles.push('a fault was disarmed: what is armed stays armed when it is played');
     }
     const starts = causes.flatMap((one) => (one.do === 'start' ? [one.body] : []));
-    const given = await inputsOf(starts, options);
+    const given = await collectInputs(starts, options);
     obstacles.push(...given.obstacles);
     for (const path of localPathsOf({ causes })) obstacles.push(localObstacle(path));
     const struck = effects.filter(({ isFaulted }) => isFaulted).length;
@@ -120,11 +115,13 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
       obstacles.push('an operation waits for a decision: the run has not ended');
     const { verdict } = verdicts.of(launch.id);
     const outputs: Bundle['outputs'][number][] = [];
-    for (const { fileId } of uploadSessions.listByLaunch(launch.id).filter((one) => one.fileId !== null)) {
-      const file = files.find(fileId!)!;
+    for (const { fileId } of uploadSessions.listByLaunch(launch.id)) {
+      // A reset may take files while those before them are read.
+      const file = fileId === null ? null : files.find(fileId);
+      if (!file) continue;
       const kind = file.facts?.kind;
-      const pixels = kind === 'raster' ? await digestOf(file, kind) : null;
-      const features = kind === 'vector' ? await digestOf(file, kind) : null;
+      const pixels = kind === 'raster' ? await makeDigest(file, kind) : null;
+      const features = kind === 'vector' ? await makeDigest(file, kind) : null;
       if (pixels === 'unread') obstacles.push(`the pixels of ${clean(file.originalName)} could not be read`);
       if (file.status === 'QUEUED' || file.status === 'IN_PROGRESS') obstacles.push('an output is not processed yet');
       outputs.push({
@@ -137,7 +134,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
     }
     return {
       format: bundleFormat,
-      kit: version,
+      kit: kitVersion,
       seed: config.seed,
       renewPolicy: launch.renewPolicy,
       inputs: given.inputs.map((one) => ({ ...clean({ ...one, data: null }), sha256: one.sha256, data: one.data })),
@@ -152,7 +149,7 @@ export function bundler(options: BundleOptions): (launch: Launch) => Promise<Bun
 
 /** Reads the requested run from the operation of an app of this kit; null for other apps, which start by themselves. */
 function startOf(parameters: unknown): Extract<Cause, { do: 'start' }>['body'] | null {
-  const { step, input, ...others } = (parameters ?? {}) as Record<string, unknown>;
+  const { step, input, ...others }: Record<string, unknown> = isRecord(parameters) ? parameters : {};
   const stepId = typeof step === 'string' ? /^(.+)@[^@]+$/.exec(step)?.[1] : undefined;
   if (stepId === undefined || input === undefined) return null;
   return { stepId, input, parameters: others };

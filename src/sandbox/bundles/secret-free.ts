@@ -8,11 +8,13 @@ const leastCharacters = 8;
 /** The text, and what it is when it is decoded once and again. */
 function decodings(text: string): string[] {
   const stages = [text];
+  let last = text;
   for (let i = 0; i < 3; i++) {
     try {
-      const next = decodeURIComponent(stages.at(-1)!);
-      if (next === stages.at(-1)) break;
+      const next = decodeURIComponent(last);
+      if (next === last) break;
       stages.push(next);
+      last = next;
     } catch {
       break; // No percent-encoding.
     }
@@ -47,5 +49,6 @@ export function secretFree(isSecret: (text: string) => boolean): <T>(value: T) =
       return Object.fromEntries(Object.entries(value).map(([name, inner]) => [cleanText(name), clean(inner)]));
     return value;
   };
+  // Texts change, and the shape stays.
   return <T>(value: T) => clean(value) as T;
 }

@@ -1,6 +1,5 @@
 /** Effects of a fault on a response after the work. */
 import { STATUS_CODES } from 'node:http';
-import type { OutgoingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
 
 /** Bytes that are kept of an answer that is to be cut. */
@@ -18,6 +17,7 @@ function tap(
   res: Response,
   effect: (out: WaysOut) => { write(bytes: Buffer): boolean; end(last: Buffer): void },
 ): void {
+  // `bind` keeps the last overload only. The callback of `end` is one of the caller's.
   const [write, end] = [res.write.bind(res), res.end.bind(res)] as unknown as [
     (bytes: Buffer) => boolean,
     (bytes: Buffer | undefined, done: unknown) => void,
@@ -25,8 +25,9 @@ function tap(
   let done: unknown;
   const tapped = effect({ write, end: (bytes) => end(bytes, done) });
   const bytesOf = (chunk: unknown): Buffer =>
-    typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk as string) : Buffer.alloc(0);
+    typeof chunk === 'string' ? Buffer.from(chunk) : chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
   const callbackOf = (values: readonly unknown[]) => values.find((one): one is () => void => typeof one === 'function');
+  // One function for all overloads of `write`, and another for those of `end`.
   res.write = ((...values: unknown[]) => {
     const callback = callbackOf(values);
     if (callback) process.nextTick(callback);
@@ -92,10 +93,11 @@ export function truncateAnswer(res: Response): void {
 
 /** The body as it is, said to be of another type. */
 export function mislabelAnswer(res: Response, contentType: string): void {
+  // One function for all overloads: it passes on what it is given.
   const writeHead = res.writeHead.bind(res) as (...args: unknown[]) => Response;
   res.writeHead = ((...args: unknown[]) => {
     const headers = args.at(-1);
-    if (headers && typeof headers === 'object') delete (headers as OutgoingHttpHeaders)['content-type'];
+    if (headers && typeof headers === 'object') Reflect.deleteProperty(headers, 'content-type');
     res.setHeader('Content-Type', contentType);
     return writeHead(...args);
   }) as Response['writeHead'];

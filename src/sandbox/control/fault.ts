@@ -45,7 +45,7 @@ const completions: readonly FaultEndpoint[] = ['upload.complete', 'file.complete
 
 /** True for calls that carry an identity token. */
 export function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
-  return (externalAppEndpoints as readonly string[]).includes(endpoint);
+  return externalAppEndpoints.some((one) => one === endpoint);
 }
 
 export interface Fault {

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
+import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { faultText, type Fault, type FaultEffect, type FaultEndpoint, type newFault } from './fault.ts';
 import { ownJson } from '../../files/index.ts';
@@ -36,7 +37,7 @@ export class Faults {
       .prepare('insert into faults (id, launch_id, endpoint, after, times, effect) values (?, ?, ?, ?, ?, ?)')
       .run(id, fault.launchId ?? null, fault.endpoint, fault.after, fault.times, JSON.stringify(fault.effect));
     this.#known = null;
-    const armed = this.#find(id)!;
+    const armed = stored(this.#find(id));
     const when = `${armed.after > 0 ? `, after ${armed.after}` : ''}${armed.times > 1 ? `, ${armed.times} times` : ''}`;
     const text = `${armed.endpoint}: ${faultText(armed.effect)}${when}`;
     this.#events.note(armed.launchId, 'fault armed', text, 0, { fault: armed });

@@ -8,6 +8,7 @@ import {
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
+import { countOf, stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { invalid, SandboxError } from '../web/sandbox-error.ts';
 
@@ -91,7 +92,7 @@ export class Operations {
         idempotencyKey,
         bodyHash,
       );
-    return this.find(id)!;
+    return stored(this.find(id));
   }
 
   find(id: string): Operation | null {
@@ -192,11 +193,11 @@ export class Operations {
     const moved = JSON.stringify(this.#clock.movedLaunches());
     const ofApp = appId === null ? '' : 'and launch_id in (select id from launches where app_id = @appId)';
     const values = { moved, appId, now: this.#clock.now() };
-    const { n } = this.#database
-      .prepare<typeof values, { n: number }>(
-        `select count(*) as n from operations where status = 'REQUESTED' and expires_at > @now and launch_id not in (select value from json_each(@moved)) ${ofApp}`,
-      )
-      .get(values)!;
+    const n = countOf(
+      this.#database,
+      `select count(*) from operations where status = 'REQUESTED' and expires_at > @now and launch_id not in (select value from json_each(@moved)) ${ofApp}`,
+      values,
+    );
     const others = this.#database
       .prepare<typeof values, Pick<OperationRow, 'launch_id' | 'status' | 'expires_at'>>(
         `select launch_id, status, expires_at from operations where status = 'REQUESTED' and launch_id in (select value from json_each(@moved)) ${ofApp}`,
@@ -222,16 +223,17 @@ export class Operations {
       0,
       { operationId: id },
     );
-    return this.find(id)!;
+    return stored(this.find(id));
   }
 
   /** Counts all operations, or those of one app. */
   count(appId: string | null = null): number {
-    return this.#database
-      .prepare<[string | null, string | null], { n: number }>(
-        'select count(*) as n from operations where ? is null or launch_id in (select id from launches where app_id = ?)',
-      )
-      .get(appId, appId)!.n;
+    return countOf(
+      this.#database,
+      'select count(*) from operations where ? is null or launch_id in (select id from launches where app_id = ?)',
+      appId,
+      appId,
+    );
   }
 
   #byKey(launchId: string, key: string): OperationRow | undefined {

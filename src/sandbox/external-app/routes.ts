@@ -14,6 +14,7 @@ import { serverErrorMessage } from '../control/before-call.ts';
 import { applyFault, bodyOf } from '../control/apply-fault.ts';
 import type { Faults } from '../control/faults.ts';
 import type { RateLimit } from '../control/rate-limit.ts';
+import { isRecord } from '../../files/index.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
 import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
@@ -225,6 +226,6 @@ function launchOf(res: Response): string {
 
 /** A text field of a body that has not been checked yet. */
 function textOf(body: unknown, name: string): string | null {
-  const value = (body as Record<string, unknown> | null)?.[name];
+  const value = isRecord(body) ? body[name] : null;
   return typeof value === 'string' ? value.slice(0, 512) : null;
 }

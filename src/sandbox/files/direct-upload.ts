@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits, uploadFile, type SourceType } from '../../contract/index.ts';
+import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { requireRoom } from '../uploads/free-space.ts';
 import { appendPart, drainInto } from '../uploads/part-file.ts';
@@ -73,7 +74,7 @@ function insert(
 ): FileRecord {
   const id = newId('file');
   files.insert(id, { ...file, fileName: file.name, launchId: null, properties: {} });
-  return files.find(id)!;
+  return stored(files.find(id));
 }
 
 function requireName(name: string | undefined): string {

@@ -47,7 +47,7 @@ export function openFiles(
   const fileApi = {
     ...{ files, uploads, processing, blobDir, freeBytes },
     links: createDownloadLinks(signer, clock, publicUrl),
-    uploaderId: () => users.list()[0]!.id,
+    uploaderId: () => users.list()[0]?.id ?? '',
   };
   const sweep = async () => {
     const swept = await uploads.sweep();

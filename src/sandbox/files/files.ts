@@ -1,6 +1,7 @@
 import type { CompleteUploadRequest, FileStatus, SourceType } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { countOf } from '../rows.ts';
 import type { FileFacts } from './inspect/facts.ts';
 import { ownJson } from '../../files/index.ts';
 
@@ -122,7 +123,7 @@ export class Files {
 
   /** Counts all files. */
   count(): number {
-    return this.#database.prepare<[], { n: number }>('select count(*) as n from files').get()!.n;
+    return countOf(this.#database, 'select count(*) from files');
   }
 
   /** Together with `alsoCommit`. */

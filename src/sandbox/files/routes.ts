@@ -16,7 +16,7 @@ import { fileRules } from '../uploads/upload-rules.ts';
 import { sessionNotFound } from '../uploads/upload-sessions.ts';
 import { contextOf } from '../web/call-context.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
-import { formBody } from '../web/form-body.ts';
+import { fieldsOf, formBody } from '../web/form-body.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { receiveDirectUpload } from './direct-upload.ts';
@@ -80,7 +80,7 @@ export function fileRoutes(options: FileRoutesOptions): Router {
     .post(...before('file.generate', uploader), formBody, (req, res) => {
       const { fileName } = parseValues(generateUploadId.fields, {
         ...queryText(req, 'fileName'),
-        ...(req.body as object),
+        ...fieldsOf(req),
       });
       const { id, key } = uploads.initiate({ launchId: null, operationId: null }, fileName);
       res.json({ uploadId: id, key });

@@ -1,6 +1,7 @@
 import type { InferenceStatus, InferenceType } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import type { Model } from './models.ts';
 
@@ -39,7 +40,7 @@ export class InferenceJobs {
         `insert into inference_jobs (id, model_id, type, file_id, geometry, status, started_at) values (?, ?, ?, ?, ?, 'SUBMITTED', ?)`,
       )
       .run(id, model.id, model.type, fileId, geometry, this.#clock.now());
-    return this.find(id)!;
+    return stored(this.find(id));
   }
 
   find(id: string): InferenceJob | null {

@@ -50,10 +50,11 @@ function* featuresOf(
   // oxlint-disable-next-line typescript/no-unnecessary-condition -- gdal-async's type lacks the null after the last one
   for (let feature = layer.features.first(); feature !== null; feature = layer.features.next()) {
     const found = Number(feature.fields.get('class'));
+    // Polygonizing makes polygons only, whose type GDAL's bindings leave open.
     const geometry = feature.getGeometry() as gdal.Polygon;
     const pixels = Math.round(geometry.getArea() / pixelArea);
     if (found === background || found === noClass || pixels < minPixels) continue;
-    const { coordinates } = geometry.toObject() as Polygon;
+    const { coordinates } = geometry.toObject() as Polygon; // as GeoJSON
     const rings = coordinates
       .map((ring) => allPlaced(ring.map(([x = 0, y = 0]) => place(x, y))))
       .filter((ring) => ring !== null);

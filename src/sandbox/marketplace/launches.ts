@@ -5,6 +5,7 @@ import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { IdentityTokens, IssuedToken } from '../identity/identity-tokens.ts';
 import type { Users } from '../identity/users.ts';
+import { countOf } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Apps } from './apps.ts';
@@ -60,7 +61,12 @@ export class Launches {
   }
 
   /** Mints a token for (app, user, launch). Without ids: the first app and the first user. */
-  create(wanted: z.output<typeof newLaunch>): { launch: Launch; issued: IssuedToken; launchUrl: string } {
+  create(wanted: z.output<typeof newLaunch>): {
+    launch: Launch;
+    app: AppManifest;
+    issued: IssuedToken;
+    launchUrl: string;
+  } {
     const app = wanted.appId === undefined ? this.#apps.list()[0] : this.#apps.find(wanted.appId);
     const user = wanted.userId === undefined ? this.#users.list()[0] : this.#users.find(wanted.userId);
     if (!app) throw new SandboxError('app_not_found');
@@ -80,7 +86,7 @@ export class Launches {
       this.#events.note(launch.id, 'launched', `${app.name}, by ${user.name}`);
       return this.#tokens.issue(launch);
     })();
-    return { launch, issued, launchUrl: launchAddress(app, this.tokenField, issued.token) };
+    return { launch, app, issued, launchUrl: launchAddress(app, this.tokenField, issued.token) };
   }
 
   /** Throws 404 `launch_not_found`. */
@@ -112,7 +118,7 @@ export class Launches {
 
   /** Counts all launches. */
   count(): number {
-    return this.#database.prepare<[], { n: number }>('select count(*) as n from launches').get()!.n;
+    return countOf(this.#database, 'select count(*) from launches');
   }
 
   /** Ends a launch: all its tokens are revoked. */

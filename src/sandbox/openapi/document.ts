@@ -80,7 +80,7 @@ function documentedPath(path: string): string {
 }
 
 function operationOf(call: DocumentedCall): ZodOpenApiOperationObject {
-  const names = [...call.path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => name!);
+  const names = [...call.path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
   return {
     operationId: call.id,
     summary: call.summary,

@@ -73,6 +73,7 @@ export function apiPage({ keys, publicUrl, render }: ApiPageOptions): Router {
   const router = Router();
   let groups: ReturnType<typeof groupsOf> | undefined;
   router.get('/docs', (_req, res) => {
+    // The type of OpenAPI documents allows more than the kit's own has.
     groups ??= groupsOf(ownOpenApi() as unknown as ApiDocument);
     render(res, 'api', { groups, publicUrl: publicUrl(), keyHeader: apiKeyHeader });
   });

@@ -10,6 +10,7 @@ import type { Verdicts } from '../referee/verdicts.ts';
 import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
+import { fieldsOf } from '../web/form-body.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { viewItem } from './catalog-browser.ts';
 import { flatten } from './flatten.ts';
@@ -106,7 +107,8 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
       res.redirect(303, isOfInspector ? `/launches/${launchId}` : '/approvals');
     });
     router.post(`/approvals/${name}`, form, (req, res) => {
-      const { id } = (req.body ?? {}) as { id?: string | string[] };
+      // Forms have texts, and lists of texts.
+      const { id } = fieldsOf(req) as { id?: string | string[] };
       let late = 0;
       for (const one of [id ?? []].flat().slice(0, maxAtOnce)) {
         try {

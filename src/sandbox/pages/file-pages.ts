@@ -23,7 +23,7 @@ const maxUnfit = 10;
 
 /** The classes of a model in the colours that its results have. */
 function classesOf({ labels }: Model): { name: string; color: readonly number[]; note: string }[] {
-  return labels.map((name, i) => ({ name, color: classColors[i % classColors.length]!, note: String(i) }));
+  return labels.map((name, i) => ({ name, color: classColors[i % classColors.length] ?? [], note: String(i) }));
 }
 
 function whyUnfit({ status, facts, reason }: FileRecord): string {

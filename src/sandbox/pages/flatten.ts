@@ -5,6 +5,7 @@ export function flatten(
   takes: (object: Readonly<Record<string, unknown>>) => boolean = () => false,
 ): { path: string; text: string }[] {
   if (value === null || typeof value !== 'object') return path === '' ? [] : [{ path, text: String(value) }];
+  // An array, too, has fields by name.
   if (takes(value as Readonly<Record<string, unknown>>)) return [];
   return Object.entries(value).flatMap(([name, inner]) =>
     flatten(inner, path === '' ? name : `${path}.${name}`, takes),

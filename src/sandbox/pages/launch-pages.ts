@@ -15,6 +15,7 @@ import type { CallView, Trace } from '../referee/trace.ts';
 import type { Verdict } from '../referee/verdict.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
+import { fieldsOf } from '../web/form-body.ts';
 import { invalid, parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
 import { pageOf } from './list-page.ts';
@@ -99,6 +100,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
   });
 
   const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) =>
+    // The sandbox itself has noted it.
     detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null;
 
   router.get('/launches', async (req, res) => {
@@ -257,6 +259,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     ];
     if (request.body)
       lines.push(
+        // Fields of a form are texts.
         `--data ${word(type.startsWith('application/x-www-form-urlencoded') ? String(new URLSearchParams(request.body as Record<string, string>)) : JSON.stringify(request.body))}`,
       );
     if (isForm) lines.push('-F file=@part.bin  # and the other fields of the form');
@@ -265,7 +268,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
 
   router.post('/launches/:launchId/clock', form, async (req, res) => {
     const { id } = launches.get(req.params['launchId']);
-    const minutes = Number((req.body as Record<string, unknown>)['minutes']);
+    const minutes = Number(fieldsOf(req)['minutes']);
     if (!(minutes > 0 && minutes <= 1_000_000))
       throw invalid([{ path: 'minutes', message: 'must be more than 0 and at most 1,000,000' }]);
     events.moveClock(id, Math.round(minutes * 60_000));
@@ -274,7 +277,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
   });
   router.post('/launches/:launchId/faults', form, (req, res) => {
     const { id } = launches.get(req.params['launchId']);
-    const { endpoint, effect, after, times } = req.body as Record<string, unknown>;
+    const { endpoint, effect, after, times } = fieldsOf(req);
     faults.arm(
       parseValues(newFault, {
         launchId: id,

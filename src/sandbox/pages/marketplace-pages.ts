@@ -3,6 +3,7 @@ import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, validationDetails } from '../../contract/index.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import { newLaunch } from '../marketplace/launches.ts';
+import { fieldsOf } from '../web/form-body.ts';
 import { parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, viewRequest, type ApprovalPagesOptions } from './approval-pages.ts';
 
@@ -61,9 +62,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
   router.get('/', (req, res) => show(req, res));
 
   router.post('/marketplace/apps', form, (req, res) => {
-    const values = Object.fromEntries(
-      Object.entries((req.body ?? {}) as Record<string, unknown>).filter(([, value]) => value !== ''),
-    );
+    const values = Object.fromEntries(Object.entries(fieldsOf(req)).filter(([, value]) => value !== ''));
     const read = appManifest.safeParse(values);
     if (!read.success) {
       const problems = Object.fromEntries(validationDetails(read.error).map(({ path, message }) => [path, message]));
@@ -74,10 +73,9 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
   });
 
   router.post('/marketplace/launch', form, (req, res) => {
-    const body = (req.body ?? {}) as Record<string, unknown>;
+    const body = fieldsOf(req);
     const wanted = parseValues(newLaunch, body);
-    const { launch, issued, launchUrl } = launches.create(wanted);
-    const app = apps.find(launch.appId)!;
+    const { launch, app, issued, launchUrl } = launches.create(wanted);
     res.cookie(actingUserCookie, launch.userId, { httpOnly: true, sameSite: 'lax', path: '/' });
     const isFramed = body['framed'] === 'true';
     if (app.launchMode === 'query' && !isFramed) return res.redirect(303, launchUrl);
@@ -87,7 +85,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
       ...(app.launchMode === 'query' ? url.searchParams : []),
       [launches.tokenField, issued.token],
       // A hint, which an app may take or leave.
-      ...(typeof body['item'] === 'string' ? [['item', body['item']] as [string, string]] : []),
+      ...(typeof body['item'] === 'string' ? [['item', body['item']] satisfies [string, string]] : []),
     ];
     if (app.launchMode === 'query') url.search = '';
     const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };

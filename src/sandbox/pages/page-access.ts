@@ -3,6 +3,7 @@ import { Router, urlencoded, type Request, type RequestHandler } from 'express';
 import { limitOfWrongKeys, requireAdmin } from '../control/guards.ts';
 import { equalSecrets, type Signer } from '../secrets.ts';
 import type { RenderPage } from './page.ts';
+import { fieldsOf } from '../web/form-body.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
 /** The sandbox's own cookie: the app on the same host has another name. */
@@ -35,15 +36,15 @@ export function signInRoutes({ adminKey, signer, now, render, isSecure }: SignIn
   const router = Router();
   router.get('/sign-in', (req, res) => render(res, 'sign-in', { to: localPath(req.query['to']), isWrong: false }));
   const limited = limitOfWrongKeys();
-  const isRight = ({ body }: Request) => {
-    const { adminKey: given } = (body ?? {}) as Record<string, unknown>;
+  const isRight = (req: Request) => {
+    const { adminKey: given } = fieldsOf(req);
     return typeof given === 'string' && equalSecrets(given, adminKey);
   };
   router.post('/sign-in', urlencoded({ extended: false, limit: '4kb' }));
   // Only wrong keys are counted: those of others lock nobody out who has the right one.
   router.post('/sign-in', (req, res, next) => (isRight(req) ? next() : void limited(req, res, next)));
   router.post('/sign-in', (req, res) => {
-    const { to } = (req.body ?? {}) as Record<string, unknown>;
+    const { to } = fieldsOf(req);
     if (!isRight(req)) return render(res.status(401), 'sign-in', { to: localPath(to), isWrong: true });
     const until = String(now() + signedInForMs);
     res.cookie(cookieName, `${until}.${signer.sign(purpose, adminKey, until)}`, {

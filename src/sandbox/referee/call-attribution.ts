@@ -37,6 +37,7 @@ export function createCallAttribution({
   items,
 }: CallAttributionOptions): AttributeCall {
   return (endpoint, req) => {
+    // No path of the interface has a wildcard, which would give a list.
     const { collectionId, id = null, fileId: ofPath } = req.params as Readonly<Record<string, string>>;
     const item =
       endpoint === 'stac.data' && collectionId !== undefined && id !== null ? items.find(collectionId, id) : null;

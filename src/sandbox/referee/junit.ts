@@ -63,6 +63,6 @@ function text(value: string): string {
     value
       // oxlint-disable-next-line no-control-regex -- those are the characters that XML has not
       .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '')
-      .replace(/[&<>"]/g, (character) => entities[character]!)
+      .replace(/[&<>"]/g, (character) => entities[character] ?? '')
   );
 }

@@ -1,6 +1,7 @@
 /** Parts of a call that the trace stores: no key, no token, and no unlimited body. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
+import { isRecord } from '../../files/index.ts';
 
 const maxBodyCharacters = 16_384;
 /** Levels of a body. The redaction walks through them. */
@@ -57,7 +58,7 @@ function isDeeperThan(value: unknown, depth: number): boolean {
 }
 
 export function tokensIn(body: unknown): string[] {
-  const token = (body as { token?: unknown } | null)?.token;
+  const token = isRecord(body) ? body['token'] : null;
   return typeof token === 'string' ? [token] : [];
 }
 
@@ -71,7 +72,7 @@ const formsOf = (secret: string): string[] => [
 ];
 
 /** An app may put a secret where it does not belong; the trace must not keep it. */
-export function scrubber(secrets: readonly string[]): (value: unknown) => unknown {
+export function scrubber(secrets: readonly string[]): <T>(value: T) => T {
   const hidden = [...new Set(secrets.filter((secret) => secret !== '').flatMap(formsOf))];
   const patterns = hidden.map((secret) => {
     const escaped = secret.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
@@ -86,5 +87,6 @@ export function scrubber(secrets: readonly string[]): (value: unknown) => unknow
       return Object.fromEntries(Object.entries(value).map(([name, inner]) => [clean(name), scrub(inner)]));
     return value;
   };
-  return scrub;
+  // Texts change, and the shape stays.
+  return <T>(value: T) => scrub(value) as T;
 }

@@ -7,6 +7,7 @@ import { Lateness } from './lateness.ts';
 import { CallWriter, maxOfLaunch, unattributed, type CallRow } from './call-writer.ts';
 import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { countOf } from '../rows.ts';
 import { contextOf, type CallNotes } from '../web/call-context.ts';
 import type { Operation } from '../external-app/operations.ts';
 import type { PlatformEndpoint } from '../platform-endpoints.ts';
@@ -157,7 +158,7 @@ export class Trace {
         req.get(apiKeyHeader) ?? '',
         ...(endpoint === 'token.renew' ? tokensIn(answered.body) : []),
       ]);
-      const scrub = (value: unknown) => this.#redact(scrubOwn(value));
+      const scrub = <T>(value: T) => this.#redact(scrubOwn(value));
       try {
         this.#writer.note({
           launch_id: launchId,
@@ -174,7 +175,7 @@ export class Trace {
           detail: JSON.stringify(
             Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrub(value)])),
           ),
-          path: scrub(path) as string,
+          path: scrub(path),
           request: JSON.stringify(
             scrub({ headers: plainHeaders(req.headers), body: bounded(req.body) } satisfies TracedMessage),
           ),
@@ -205,14 +206,12 @@ export class Trace {
 
   /** Number of stored calls of a launch. */
   count(launchId: string): number {
-    return this.#database
-      .prepare<[string], { count: number }>('select count(*) as count from calls where launch_id = ?')
-      .get(launchId)!.count;
+    return countOf(this.#database, 'select count(*) from calls where launch_id = ?', launchId);
   }
 
   /** Ids of the oldest and newest stored call of a launch. 0 if there is none. */
   extent(launchId: string): { oldestId: number; newestId: number } {
-    return this.#extent.get({ launchId })!;
+    return this.#extent.get({ launchId }) ?? { oldestId: 0, newestId: 0 };
   }
 
   /** When a call about the operation last came, its creation included; in epoch milliseconds of the machine, null where none is kept. */
@@ -253,11 +252,7 @@ export class Trace {
       limit,
       maxRead: most.readForText,
     };
-    const { total } = this.#database
-      .prepare<[typeof values], { total: number }>(
-        `select count(*) as total from calls where ${conditions.join(' and ')}`,
-      )
-      .get(values)!;
+    const total = countOf(this.#database, `select count(*) from calls where ${conditions.join(' and ')}`, values);
     const rows = this.#database
       .prepare<[typeof values], CallRow>(
         `select * from calls where ${conditions.join(' and ')} and (@before is null or id < @before) order by id desc limit @limit`,

@@ -96,5 +96,5 @@ export function pollsByOperation(calls: readonly TracedCall[]): Map<string, Trac
     ({ endpoint, detail }) =>
       endpoint === 'operation.status' && detail.operationId !== undefined && detail.foreign === undefined,
   );
-  return Map.groupBy(polls, ({ detail }) => detail.operationId!);
+  return Map.groupBy(polls, ({ detail }) => detail.operationId ?? '');
 }

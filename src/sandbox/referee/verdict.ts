@@ -82,7 +82,7 @@ function firstFrom(ascending: readonly number[], least: number): number {
   let [from, to] = [0, ascending.length];
   while (from < to) {
     const middle = (from + to) >> 1;
-    if (ascending[middle]! < least) from = middle + 1;
+    if ((ascending[middle] ?? Infinity) < least) from = middle + 1;
     else to = middle;
   }
   return from;

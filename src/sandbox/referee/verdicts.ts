@@ -32,7 +32,7 @@ export class Verdicts {
   /** Reads the calls of launches in portions, and lets other requests run between them. `of` then reads only later calls. */
   async read(launchIds: readonly string[]): Promise<void> {
     for (const launchId of launchIds)
-      while (this.#isStale(launchId) && this.#readCalls(launchId, portion) === portion) await tick();
+      while (this.#isStale(launchId) && this.#readCalls(launchId, portion).added === portion) await tick();
   }
 
   /** With the number of calls that it is of. */
@@ -40,11 +40,10 @@ export class Verdicts {
     const { newestId, oldestId } = this.#trace.extent(launchId);
     const known = this.#known.get(launchId);
     if (known?.judged?.newestId === newestId) return known.judged;
-    this.#readCalls(launchId, null);
-    const read = this.#known.get(launchId)!;
-    const calls = read.calls!.filter(({ id }) => id >= oldestId);
+    const read = this.#readCalls(launchId, null);
+    const calls = read.calls.filter(({ id }) => id >= oldestId);
     // A long call may have begun before known calls.
-    if (calls.some((call, i) => i > 0 && inOrder(calls[i - 1]!, call) > 0)) calls.sort(inOrder);
+    if (calls.some((call, i) => inOrder(calls[i - 1] ?? call, call) > 0)) calls.sort(inOrder);
     const verdict = judge(calls, this.#trace.missing(launchId), this.#rules);
     const judged = { newestId, verdict, count: calls.length };
     this.#known.set(launchId, { calls, readId: read.readId, judged });
@@ -56,18 +55,19 @@ export class Verdicts {
     return this.#known.get(launchId)?.judged?.newestId !== this.#trace.extent(launchId).newestId;
   }
 
-  /** Reads the next calls, at most `limit`, and returns their number. Marks the launch as the most recently used. */
-  #readCalls(launchId: string, limit: number | null): number {
-    const known = this.#known.get(launchId) ?? { calls: null, readId: 0, judged: null };
-    if (known.calls === null) [known.calls, known.readId] = [[], 0];
-    const added = this.#trace.calls(launchId, known.readId, limit);
+  /** Reads the next calls, at most `limit`; `added` is their number. Marks the launch as the most recently used. */
+  #readCalls(launchId: string, limit: number | null): { calls: TracedCall[]; readId: number; added: number } {
+    const known = this.#known.get(launchId);
+    const calls = known?.calls ?? [];
+    let readId = known?.calls ? known.readId : 0;
+    const added = this.#trace.calls(launchId, readId, limit);
     for (const call of added) {
-      known.calls.push(call);
-      known.readId = Math.max(known.readId, call.id);
+      calls.push(call);
+      readId = Math.max(readId, call.id);
     }
     this.#known.delete(launchId);
-    this.#known.set(launchId, known);
-    return added.length;
+    this.#known.set(launchId, { calls, readId, judged: known?.judged ?? null });
+    return { calls, readId, added: added.length };
   }
 
   #makeRoom(): void {

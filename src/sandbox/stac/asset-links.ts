@@ -74,7 +74,7 @@ export class AssetLinks {
   #sign(path: string, values: Readonly<Record<string, string>>): string {
     const signed = { ...values, expires: String(this.#clock.now() + limits.downloadUrlMs) };
     const parts = [path];
-    for (const name of Object.keys(signed).sort()) parts.push(name, signed[name as keyof typeof signed]);
+    for (const entry of Object.entries(signed).sort(([a], [b]) => (a < b ? -1 : 1))) parts.push(...entry);
     const signature = this.#signer.sign(purpose, ...parts);
     // Three for each item of a page: `URLSearchParams` takes three times as long.
     return `${this.#publicUrl()}${path}?${stringify(signed)}&signature=${signature}`;

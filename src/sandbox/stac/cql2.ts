@@ -50,7 +50,7 @@ const holds: Readonly<Record<Comparison, (order: number) => boolean>> = {
   '>': (order) => order > 0,
   '>=': (order) => order >= 0,
 };
-const isComparison = (op: string): op is Comparison => (comparisons as readonly string[]).includes(op);
+const isComparison = (op: string): op is Comparison => comparisons.some((one) => one === op);
 
 const operators = [
   'and',
@@ -171,7 +171,7 @@ export class Cql2 {
         return joined(parts, isNot ? 'or' : 'and');
       }
       case 'in': {
-        const list = args[1] as unknown;
+        const list: unknown = args[1];
         if (!Array.isArray(list)) return refuse(at(1), 'must be an array of values');
         const wanted = value(0);
         return this.#isIn(
@@ -317,7 +317,7 @@ export class Cql2 {
   #temporal(json: unknown, path: string): Temporal {
     if (isProperty(json)) return { property: this.#named(propertyName(json.property), path) };
     if (isRecord(json) && Array.isArray(json['interval']) && json['interval'].length === 2) {
-      const ends = (json['interval'] as unknown[]).map((end, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
+      const ends = json['interval'].map((end: unknown, i) => parseEnd(end, i === 1, `${path}.interval.${i}`));
       const interval = { startMs: ends[0] ?? -Infinity, endMs: ends[1] ?? Infinity };
       if (interval.startMs > interval.endMs) return refuse(`${path}.interval`, 'must start before it ends');
       return { interval };

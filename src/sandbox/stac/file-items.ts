@@ -100,14 +100,18 @@ function onePolygon({ coordinates }: MultiPolygon): Polygon {
   const half = (points: readonly [number, number][]) => {
     const chain: [number, number][] = [];
     for (const point of points) {
-      while (chain.length >= 2 && turn(chain.at(-2)!, chain.at(-1)!, point) <= 0) chain.pop();
+      while (!turnsLeft(chain.slice(-2), point)) chain.pop();
       chain.push(point);
     }
     return chain.slice(0, -1);
   };
   const hull = [...half(corners), ...half(corners.toReversed())];
-  return { type: 'Polygon', coordinates: [[...hull, hull[0]!]] };
+  return { type: 'Polygon', coordinates: [[...hull, ...hull.slice(0, 1)]] };
 }
+
+/** True where the way over two points goes on to the left; fewer are no way yet. */
+const turnsLeft = ([a, b]: readonly (readonly [number, number])[], next: readonly [number, number]): boolean =>
+  !a || !b || turn(a, b, next) > 0;
 
 /** Above 0 where the way from `a` over `b` to `c` turns left. */
 function turn(a: readonly [number, number], b: readonly [number, number], c: readonly [number, number]): number {

@@ -81,7 +81,7 @@ export class ItemSources {
         module: previewJob,
         input,
         owner: item.collectionId,
-        files: await this.#rastersOf(item),
+        files: await this.#lendRasters(item),
         signal,
       }),
     );
@@ -102,7 +102,7 @@ export class ItemSources {
         module: previewJob,
         input,
         owner: item.collectionId,
-        files: await this.#rastersOf(item),
+        files: await this.#lendRasters(item),
         signal,
       }),
     );
@@ -123,7 +123,7 @@ export class ItemSources {
 
   /** The files that an item was made of; none where it was made of none. Throws 404 where one is gone. */
   async files(item: ItemRecord): Promise<SourceFile[]> {
-    const found = await this.#filesOf(item);
+    const found = await this.#lendFiles(item);
     if (found.some(({ path }) => !existsSync(path))) throw new SandboxError('asset_not_available');
     return found;
   }
@@ -132,7 +132,7 @@ export class ItemSources {
   async sizeOf(item: ItemRecord): Promise<number | null> {
     if (item.source.kind === 'none' || item.source.kind === 'synthetic') return null;
     const sizes = await Promise.all(
-      (await this.#filesOf(item)).map(({ path }) =>
+      (await this.#lendFiles(item)).map(({ path }) =>
         stat(path).then(
           ({ size }) => size,
           () => null,
@@ -142,12 +142,12 @@ export class ItemSources {
     return sizes.reduce<number | null>((sum, size) => (sum === null || size === null ? null : sum + size), 0);
   }
 
-  async #filesOf({ source, title }: ItemRecord): Promise<SourceFile[]> {
+  async #lendFiles({ source, title }: ItemRecord): Promise<SourceFile[]> {
     switch (source.kind) {
       case 'none':
         return [];
       case 'synthetic':
-        return [{ path: await this.#sceneOf(source.scene), name: `${title}.tif` }];
+        return [{ path: await this.#makeScene(source.scene), name: `${title}.tif` }];
       case 'file':
         return [{ path: join(this.#options.blobDir, source.blob), name: source.fileName }];
       case 'path':
@@ -200,10 +200,10 @@ export class ItemSources {
   }
 
   /** Returns the rasters of a picture: one raster, or red, green and blue of a scene. */
-  async #rastersOf(item: ItemRecord): Promise<LentFile[]> {
+  async #lendRasters(item: ItemRecord): Promise<LentFile[]> {
     const { source } = item;
     if ('isRaster' in source && !source.isRaster) return [];
-    const files = await this.#filesOf(
+    const files = await this.#lendFiles(
       source.kind === 'scene' ? { ...item, source: { ...source, files: drawnOf(source.files) } } : item,
     );
     if (source.kind !== 'file' || !source.hasOverviews) return files;
@@ -212,7 +212,7 @@ export class ItemSources {
   }
 
   /** A scene of the demo data, made when it is first asked for; whole or not there, whoever else makes it at the same time. */
-  async #sceneOf(scene: SyntheticScene): Promise<string> {
+  async #makeScene(scene: SyntheticScene): Promise<string> {
     const path = join(
       this.#sceneDir,
       `${createHash('sha256').update(JSON.stringify(scene)).digest('hex').slice(0, 32)}.tif`,

@@ -62,6 +62,7 @@ export async function sendItemZip(
     });
   } finally {
     for (const source of sources) source.destroy();
+    // The types of yazl name the interface of older streams.
     (archive.outputStream as Readable).destroy();
   }
 }

@@ -1,5 +1,6 @@
 import type { Interval } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { countOf } from '../rows.ts';
 import { boxOf, type Box, type Footprint } from '../../raster/footprint.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import { searchValuesOf } from './search-values.ts';
@@ -152,7 +153,7 @@ export class Items {
   }
 
   count(): number {
-    return this.#database.prepare<[], { n: number }>('select count(*) as n from items').get()!.n;
+    return countOf(this.#database, 'select count(*) from items');
   }
 
   /** Extent of each collection with items. It covers all longitudes if an item crosses the antimeridian. */

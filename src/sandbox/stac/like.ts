@@ -30,9 +30,9 @@ function partsOf(pattern: string): Token[][] {
   const parts: Token[][] = [[]];
   const characters = [...pattern];
   for (let i = 0; i < characters.length; i++) {
-    const character = characters[i] as string;
+    const character = characters[i] ?? '';
     if (character === '%') parts.push([]);
-    else if (character === '\\' && i + 1 < characters.length) parts.at(-1)?.push(characters[++i] as string);
+    else if (character === '\\' && i + 1 < characters.length) parts.at(-1)?.push(characters[++i] ?? '');
     else parts.at(-1)?.push(character === '_' ? one : character);
   }
   return parts;
@@ -48,21 +48,23 @@ function matchesAt(text: readonly string[], at: number, part: readonly Token[]):
 function finder(part: readonly Token[]): (text: readonly string[], from: number) => number {
   const words = Math.ceil(part.length / 32);
   /** Bit i: the part's character i may be this one. */
-  const masks = new Map<string | null, Int32Array>([[null, maskOf(part, null)]]);
+  const masks = new Map<string, Int32Array>();
+  /** The same for a character that the part does not have. */
+  const anything = maskOf(part, null);
   for (const token of part) if (token !== one && !masks.has(token)) masks.set(token, maskOf(part, token));
-  const anything = masks.get(null) as Int32Array;
   const lastBit = 1 << ((part.length - 1) % 32);
   return (text, from) => {
     const state = new Int32Array(words);
     for (let at = from; at < text.length; at++) {
-      const mask = masks.get(text[at] as string) ?? anything;
+      const mask = masks.get(text[at] ?? '') ?? anything;
       let carry = 1;
+      // State and mask have as many words; `?? 0` would take time for each character.
       for (let word = 0; word < words; word++) {
         const before = state[word] as number;
         state[word] = ((before << 1) | carry) & (mask[word] as number);
         carry = before >>> 31;
       }
-      if (((state[words - 1] as number) & lastBit) !== 0) return at + 1;
+      if (((state[words - 1] as number) & lastBit) !== 0) return at + 1; // a part has a word at least
     }
     return -1;
   };
@@ -71,7 +73,7 @@ function finder(part: readonly Token[]): (text: readonly string[], from: number)
 function maskOf(part: readonly Token[], character: string | null): Int32Array {
   const mask = new Int32Array(Math.ceil(part.length / 32));
   part.forEach((token, i) => {
-    if (token === one || token === character) mask[i >> 5] = (mask[i >> 5] as number) | (1 << (i % 32));
+    if (token === one || token === character) mask[i >> 5] = (mask[i >> 5] ?? 0) | (1 << (i % 32));
   });
   return mask;
 }

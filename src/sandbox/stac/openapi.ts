@@ -87,6 +87,7 @@ function pathParameters(path: string): Json[] {
 }
 
 function queryParameters(query: z.ZodObject): Json[] {
+  // The schema of an object has these.
   const { properties = {} } = jsonSchema(query) as { properties?: Readonly<Record<string, Json>> };
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }));
 }

@@ -65,20 +65,22 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     linkOf(previewPath)(req, res, next);
   };
 
+  const catalogOf = (id: string) => {
+    const found = collections.findCatalog(id);
+    if (!found) throw new SandboxError('catalog_not_found');
+    return objects.catalog(found);
+  };
+
   router.use('/public/stac', cors({ exposedHeaders: ['X-Request-Id'] }));
 
   router
     .route(stacPaths.root)
-    .get(...browse, (_req, res) => void res.json(objects.catalog(collections.findCatalog(rootCatalogId)!)))
+    .get(...browse, (_req, res) => void res.json(catalogOf(rootCatalogId)))
     .all(methodNotAllowed('GET'));
 
   router
     .route(stacPaths.catalog)
-    .get(...browse, (req, res) => {
-      const found = collections.findCatalog(req.params['catalogId']);
-      if (!found) throw new SandboxError('catalog_not_found');
-      res.json(objects.catalog(found));
-    })
+    .get(...browse, (req, res) => void res.json(catalogOf(req.params['catalogId'])))
     .all(methodNotAllowed('GET'));
 
   router

@@ -43,6 +43,7 @@ let areas: (SearchArea | null)[] = [];
 /** Results of `meet_each_other`. */
 const met = new Map<string, number>();
 let matchers: readonly ((text: string) => boolean)[] = [];
+// Conditions name places in the query's own list.
 const areaOf = (place: number) => (areas[place] ??= new SearchArea(geometries[place] as Geometry));
 const inTime = () => {
   if (performance.now() > endMs) throw new LateError();
@@ -102,6 +103,7 @@ const answer = database.transaction((query: SearchQuery): SearchAnswer => {
   const byNumber = database.prepare<[number], ItemRow>('select * from items where number = ?');
   const items: ItemRow[] = [];
   for (let [i, characters] = [0, 0]; i < numbers.length && characters <= pageCharacters; i++) {
+    // Both are there: the loop ends before, and the numbers are of this transaction.
     const row = byNumber.get(numbers[i] as number) as ItemRow;
     characters += row.properties.length + row.geometry.length;
     items.push(row);

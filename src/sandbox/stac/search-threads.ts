@@ -44,6 +44,7 @@ export class SearchThreads {
 
   /** Throws 503 `search_timeout` after the deadline, and 503 `busy` if too many searches wait. */
   async run(query: SearchQuery): Promise<Found> {
+    // A thread answers a query by what it finds, and null by names.
     return (await this.#run(query)) as Found;
   }
 

@@ -24,6 +24,7 @@ export class Shape {
   constructor(geometry: Geometry) {
     const parts = flattened(geometry);
     const positionsOfType = (type: string) => parts.flatMap((part) => (part.type === type ? [part.coordinates] : []));
+    // Coordinates of these types have as many levels as follow from their names.
     this.points = [...positionsOfType('Point'), ...positionsOfType('MultiPoint').flat()] as Position[];
     const lines = [...positionsOfType('LineString'), ...positionsOfType('MultiLineString').flat()] as Position[][];
     const polygons = [...positionsOfType('Polygon'), ...positionsOfType('MultiPolygon').flat()] as Position[][][];
@@ -88,6 +89,7 @@ export class Shape {
   holds(x: number, y: number): boolean {
     const inside = new Set<number>();
     this.#tree?.search(x, y, Math.max(x, this.box[2]), y, (edge) => {
+      // The tree names edges that it was given.
       const polygon = this.#polygons[edge] as number;
       const [x0, y0, x1, y1] = this.#endsOf(edge);
       // The edge passes the height of the position, and does so east of it.
@@ -128,10 +130,10 @@ export class Shape {
           y0,
           x1,
           y1,
-          ends[edge * 4]!,
-          ends[edge * 4 + 1]!,
-          ends[edge * 4 + 2]!,
-          ends[edge * 4 + 3]!,
+          ends[edge * 4] ?? 0,
+          ends[edge * 4 + 1] ?? 0,
+          ends[edge * 4 + 2] ?? 0,
+          ends[edge * 4 + 3] ?? 0,
         );
       return false;
     });
@@ -140,7 +142,7 @@ export class Shape {
 
   #endsOf(edge: number): [number, number, number, number] {
     const ends = this.#ends;
-    return [ends[edge * 4]!, ends[edge * 4 + 1]!, ends[edge * 4 + 2]!, ends[edge * 4 + 3]!];
+    return [ends[edge * 4] ?? 0, ends[edge * 4 + 1] ?? 0, ends[edge * 4 + 2] ?? 0, ends[edge * 4 + 3] ?? 0];
   }
 }
 

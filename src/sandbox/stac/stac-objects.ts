@@ -290,7 +290,7 @@ const alwaysIncluded = ['id', 'type', 'collection'];
 /** The fields extension: `include` gives those with id, type and collection, `exclude` takes away from the default set; in both, include wins. */
 export function withFields(item: StacItem, fields: FieldSet | undefined): Readonly<Record<string, unknown>> {
   const [include, exclude] = [new Set(fields?.include), new Set(fields?.exclude)];
-  const whole = item as unknown as Record<string, unknown>;
+  const whole: Record<string, unknown> = { ...item };
   if (include.size === 0 && exclude.size === 0) return whole;
   let result: Record<string, unknown> = include.size > 0 ? {} : whole;
   // The broader first: what lies in one that is there already is there too.

@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { limits, uploadChunk, type CompleteUploadRequest, type WireLimits } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { FileRecord, Files, NewFile } from '../files/files.ts';
+import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { readFileForm } from '../web/file-form.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -143,7 +144,7 @@ export class UploadEngine {
     return this.#lock.run(request.uploadId, async () => {
       const session = this.#session(request, access);
       if (session.fileId !== null) {
-        const file = files.find(session.fileId)!;
+        const file = stored(files.find(session.fileId));
         if (file.size !== request.fileSize) throw sizeMismatch(request.fileSize, file.size);
         return file;
       }
@@ -152,7 +153,7 @@ export class UploadEngine {
       const whole = await this.#assemble(session, access);
       const fileId = newId('file');
       sessions.complete(session.id, fileId, () => files.insert(fileId, newFile(whole, userOf(whole), request)));
-      return files.find(fileId)!;
+      return stored(files.find(fileId));
     });
   }
 
@@ -340,7 +341,9 @@ export class UploadEngine {
     try {
       await this.#appendWaiting(session.id);
       if (failsInWork) throw new Error('an armed fault failed the completion');
-      const whole = this.#options.sessions.find(session.id)!;
+      const whole = this.#options.sessions.find(session.id);
+      // A reset has deleted the session and its bytes.
+      if (!whole) throw sessionNotFound();
       await requireBytes(join(this.#options.blobDir, whole.blob), whole.appendedBytes);
       return whole;
     } catch (cause) {

@@ -1,5 +1,6 @@
 import { limits } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
+import { countOf, stored } from '../rows.ts';
 import { newId, newSecret } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
@@ -62,7 +63,7 @@ export class UploadSessions {
         'insert into uploads (id, key, file_name, blob, launch_id, operation_id, last_chunk_at, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
       )
       .run(id, key, fileName, newId('blob'), owner.launchId, owner.operationId, nowMs, nowMs);
-    return this.find(id)!;
+    return stored(this.find(id));
   }
 
   find(id: string): UploadSession | null {
@@ -101,10 +102,8 @@ export class UploadSessions {
 
   /** The part that the session's file goes on with. */
   nextPartNumber(id: string): number {
-    const { n } = this.#database
-      .prepare<[string], { n: number }>('select count(*) as n from upload_parts where upload_id = ? and blob is null')
-      .get(id)!;
-    return n + limits.firstPartNumber;
+    const query = 'select count(*) from upload_parts where upload_id = ? and blob is null';
+    return countOf(this.#database, query, id) + limits.firstPartNumber;
   }
 
   /** Acknowledges a part. From here on it is never lost. */

@@ -71,7 +71,7 @@ function asSandboxError(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   if (isBusyDatabase(error))
     return new SandboxError('busy', { message: 'Another process uses the database; try again', cause: error });
-  const { status, type } = (error ?? {}) as { status?: unknown; type?: unknown };
+  const { status, type }: { status?: unknown; type?: unknown } = error ?? {};
   if (type === 'entity.parse.failed')
     return new SandboxError('malformed_json', { details: [{ path: '', message: 'is not JSON' }] });
   if (type === 'entity.too.large')

@@ -53,7 +53,7 @@ export async function readFileForm(
   const spoken = adaptedBody(req);
   if (spoken?.isRaw) return readRawFile(body, spoken.fields, options);
   const parser = createParser(req, options.maxBytes);
-  // No prototype, because a form may have a field called toString.
+  // No prototype, because a form may have a field called toString; `Object.create` gives `any`.
   const fields = Object.assign(Object.create(null) as Record<string, string>, spoken?.fields);
   const repeated = new Set<string>();
   const misnamed = new Set<string>();
@@ -100,6 +100,7 @@ export async function readFileForm(
     body.unpipe(parser);
     parser.destroy();
     // Destroying the parser does not destroy its current file stream.
+    // A listener sets it, which TypeScript does not see here.
     (file as Readable | null)?.destroy(error instanceof Error ? error : undefined);
     // Answered early: what the client is still sending is read and thrown away, or it would never read the answer.
     body.resume();

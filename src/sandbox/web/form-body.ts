@@ -1,4 +1,4 @@
-import express, { type RequestHandler } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
@@ -12,6 +12,11 @@ const json = express.json({ limit: limits.jsonBodyBytes, strict: false });
 const isEmptyObject = (value: unknown) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 
+/** The fields of a body that Express has read as a form; none without a body. Each is a text, or a list of those with its name. */
+export const fieldsOf = (req: Pick<Request, 'body'>): Record<string, unknown> =>
+  // A parser of forms makes nothing but objects.
+  (req.body ?? {}) as Record<string, unknown>;
+
 /**
  * Reads a form without a file, urlencoded or multipart, into `req.body`. A body of another type is 415, but for the empty object `{}`; no
  * body reads as an empty form. A field that came twice is 400.
@@ -19,10 +24,9 @@ const isEmptyObject = (value: unknown) =>
 export const formBody: RequestHandler = (req, res, next) => {
   const keepSingle = (error?: unknown) => {
     if (error) return next(error);
+    // Express gives its body the type `any`.
     req.body = adaptedBody(req)?.read(req.body) ?? (req.body as unknown);
-    const repeated = Object.entries((req.body ?? {}) as Record<string, unknown>).filter(
-      ([, value]) => typeof value !== 'string',
-    );
+    const repeated = Object.entries(fieldsOf(req)).filter(([, value]) => typeof value !== 'string');
     next(
       repeated.length > 0
         ? invalid(
@@ -57,6 +61,7 @@ function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<strin
       details: [{ path: '', message: 'is not a well-formed multipart form' }],
     });
   return new Promise((resolve, reject) => {
+    // No prototype, because a form may have a field called toString; `Object.create` gives `any`.
     const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
     let parser: BusboyInstance;
     try {

@@ -17,6 +17,8 @@ import {
   type WireForm,
   type WireProfile,
 } from '../../contract/index.ts';
+import { hasKey } from '../../contract/keys.ts';
+import { isRecord } from '../../files/index.ts';
 import { contextOf } from './call-context.ts';
 import { pathNotFound } from './error-boundary.ts';
 import { invalid } from './sandbox-error.ts';
@@ -147,7 +149,7 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
       const read: Record<string, unknown> = { ...body };
       // Names of the contract that the wire does not have, and those of the wire, are no names here; then each has its value.
       for (const { field } of assumed.fields) delete read[field];
-      for (const name of inBody.values()) delete read[name.split('.')[0]!];
+      for (const name of inBody.values()) delete read[name.split('.')[0] ?? ''];
       for (const [field, name] of inBody) {
         const value = valueAt(body, name);
         if (value !== undefined) read[field] = value;
@@ -177,13 +179,12 @@ function answerAs(res: Response, { calls, errors }: WireChanges, name: WireCallN
 }
 
 function asAnswer(body: unknown, response: NonNullable<CallChanges['response']>): unknown {
-  if (body === null || typeof body !== 'object' || Array.isArray(body)) return body;
-  const known = body as Record<string, unknown>;
-  const answer: Record<string, unknown> = { ...known };
+  if (!isRecord(body)) return body;
+  const answer = { ...body };
   for (const field of Object.keys(response)) delete answer[field];
   for (const [field, change] of Object.entries(response)) {
     const { name: path = field, values = {} } = typeof change === 'string' ? { name: change } : change;
-    const value = known[field];
+    const value = body[field];
     if (value !== undefined)
       setAt(answer, path, typeof value === 'string' && Object.hasOwn(values, value) ? values[value] : value);
   }
@@ -192,10 +193,11 @@ function asAnswer(body: unknown, response: NonNullable<CallChanges['response']>)
 
 function asError(body: unknown, { fields = {}, codes = {} }: NonNullable<WireChanges['errors']> = {}): unknown {
   if (body === null || typeof body !== 'object') return body;
-  const error = body as Record<string, unknown>;
-  const answer: Record<string, unknown> = { ...error };
+  const error: Record<string, unknown> = { ...body };
+  const answer = { ...error };
   for (const field of Object.keys(fields)) delete answer[field];
-  const code = codes[error['code'] as keyof typeof codes] ?? error['code'];
+  const own = error['code'];
+  const code = typeof own === 'string' && hasKey(codes, own) ? codes[own] : own;
   for (const [field, path] of Object.entries({ code: 'code', ...fields })) {
     const value = field === 'code' ? code : error[field];
     if (value !== undefined) setAt(answer, path, value);

@@ -166,6 +166,7 @@ export function parseExpression(text: string, constants: Readonly<Record<string,
     expect(')');
     if (given.length !== known.arity)
       throw new ExpressionError(`gives ${name} ${given.length} values at character ${at}, and it takes ${known.arity}`);
+    // The function takes so many, and the others are not read.
     const [a, b, c] = given as [Node, Node, Node];
     if (known.arity === 3) return joined(known.of, a, b, c);
     return known.arity === 1 ? mapped(known.of, a) : zipped(known.of, a, b);

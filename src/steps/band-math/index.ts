@@ -1,3 +1,4 @@
+import { keysOf } from '../../contract/keys.ts';
 import { estimateCog } from '../estimate.ts';
 import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
@@ -5,7 +6,6 @@ import { computeExpression, nodata } from './compute.ts';
 import { ExpressionError, parseExpression } from './expression.ts';
 
 const types = { Float32: nodata, Float64: nodata, Byte: 255, UInt16: 65_535, Int16: -32_768, Int32: -2_147_483_648 };
-type OutputType = keyof typeof types;
 
 /** Arithmetic over bands. */
 export default defineStep({
@@ -34,14 +34,11 @@ export default defineStep({
         description:
           'Bands by common name (nir) or name (B5); in quotation marks where the name holds other signs, or is a number.',
       }),
-    type: z
-      .enum(Object.keys(types) as [OutputType, ...OutputType[]])
-      .default('Float32')
-      .meta({
-        title: 'Type',
-        description:
-          'Type of the numbers that come out. Integers are rounded. Numbers beyond the type have no data, which 255 (Byte), 65535 (UInt16) or the lowest number marks.',
-      }),
+    type: z.enum(keysOf(types)).default('Float32').meta({
+      title: 'Type',
+      description:
+        'Type of the numbers that come out. Integers are rounded. Numbers beyond the type have no data, which 255 (Byte), 65535 (UInt16) or the lowest number marks.',
+    }),
     ...readingParameters,
   }),
   input: { description: 'The bands that the expression names, on the same grid.', synthetic: 'multispectral' },

@@ -118,6 +118,7 @@ interface Gap {
 function gapsOf(cut: Gdal.Dataset, outside: number | undefined): Gap[] {
   const alpha = alphaOf(cut);
   const bands = cut.bands.map((band) => band).filter((band) => band.id !== alpha?.id);
+  // A raster has a band besides alpha.
   const [first] = bands as [Gdal.RasterBand];
   const known = bands.flatMap((band): Gap[] => {
     const value = nodataOf(band);

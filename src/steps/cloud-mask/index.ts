@@ -106,10 +106,13 @@ export default defineStep({
       dataType: 'Float32' as const,
       nodata,
     }));
-    const [ofMasked, ofMask] = [share(0, 0.6), share(0.6, 1)].map((part): typeof share => (from, to) => ({
-      signal: part.signal,
-      progress: (fraction, note) => part.progress(from + fraction * (to - from), note),
-    })) as [typeof share, typeof share];
+    const sharesOf =
+      (part: ReturnType<typeof share>): typeof share =>
+      (from, to) => ({
+        signal: part.signal,
+        progress: (fraction, note) => part.progress(from + fraction * (to - from), note),
+      });
+    const [ofMasked, ofMask] = [sharesOf(share(0, 0.6)), sharesOf(share(0.6, 1))];
     await writePixels(
       job,
       {

@@ -49,7 +49,7 @@ export default defineStep({
       : scene.findBand(parameters.grid);
     if (!like) throw new KitError('no_raster', 'there is no band to harmonize', { status: 422 });
     const reading = readingOf(parameters);
-    const moved = await onGridOf(job, like.dataset, chosen, parameters);
+    const moved = await warpToGrid(job, like.dataset, chosen, parameters);
     await writePixels(
       job,
       {
@@ -95,7 +95,7 @@ function isSameGrid(a: Gdal.Dataset, b: Gdal.Dataset): boolean {
 }
 
 /** The bands on the grid of `like`. The caller closes rasters that are not the scene's. */
-async function onGridOf(
+async function warpToGrid(
   job: Pick<StepJob<never>, 'gdal' | 'raster' | 'scene' | 'workFolder' | 'signal' | 'share'>,
   like: Gdal.Dataset,
   bands: readonly SceneBand[],

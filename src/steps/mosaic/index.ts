@@ -92,6 +92,7 @@ function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGri
   const across = boxes.map((box, i) => shifted(box, east[i]!));
   const goesAcross = srs.isGeographic() && widthOf(boxes) > 180 && widthOf(across) < widthOf(boxes);
   const placed = goesAcross ? across : boxes;
+  // At least one, which was checked above.
   const [origin] = placed as [Box];
   // To whole pixels of the first; what lies on them but for rounding lies on them.
   const out = (distance: number, size: number) => Math.ceil(distance / size - 1e-6) * size;

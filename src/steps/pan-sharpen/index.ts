@@ -150,6 +150,7 @@ function axesBetween(pan: SceneBand, coarse: SceneBand): { columns: Axis; rows: 
     // Pictures without a place cover the same.
     return { columns: { scale: size.x / width, offset: 0 }, rows: { scale: size.y / height, offset: 0 } };
   }
+  // A geotransform has six numbers.
   const [f0, f1, f2, f3, f4, f5] = fine as [number, number, number, number, number, number];
   const [r0, r1, r2, r3, r4, r5] = rough as [number, number, number, number, number, number];
   const determinant = r1 * r5 - r2 * r4;

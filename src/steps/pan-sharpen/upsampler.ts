@@ -104,7 +104,7 @@ export class Upsampler {
       number,
       number,
       number,
-    ];
+    ]; // four numbers, which `map` does not count
     const center = (y + 0.5) * this.#rowAxis.scale + this.#rowAxis.offset;
     if (center < 0 || center > height) {
       out.fill(NaN);

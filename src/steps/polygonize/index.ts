@@ -47,7 +47,7 @@ export default defineStep({
 
   async run({ parameters, scene, gdal, raster, outputs, workFolder, share, signal }) {
     const { tolerance, smallest, sieve } = parameters;
-    const connectedness = Number(parameters.connected) as 4 | 8;
+    const connectedness = parameters.connected === '8' ? 8 : 4;
     const found = scene.findBand(parameters.band);
     const { dataset } = found;
     const reader = raster.reader(found, { scaling: 'stored' });
@@ -78,10 +78,12 @@ export default defineStep({
       chosen.fields.add(new gdal.FieldDefn('value', gdal.OFTInteger64));
       layer.features.forEach((feature) => {
         signal.throwIfAborted();
+        // Polygonizing makes polygons only.
         const geometry = feature.getGeometry() as InstanceType<typeof gdal.Polygon>;
         if (geometry.getArea() < smallest) return;
         const simple = tolerance === 0 ? geometry : geometry.simplifyPreserveTopology(tolerance);
         const one = new gdal.Feature(chosen);
+        // A field of integers.
         one.fields.set({ value: feature.fields.get('value') as number });
         one.setGeometry(simple);
         chosen.features.add(one);

@@ -1,3 +1,4 @@
+import { hasKey, keysOf } from '../../contract/keys.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import type { BandReader } from '../../raster/band-reader.ts';
 import { computeExpression, nodata } from '../band-math/compute.ts';
@@ -10,7 +11,7 @@ import { readIndexCatalogue } from './read-catalogue.ts';
 
 /** Adds the parameters and the words of a catalogue to the step. */
 function stepOf({ indices, constants }: IndexCatalogue, description: string): AnyStep {
-  const ids = Object.keys(indices) as [string, ...string[]];
+  const ids = keysOf(indices);
   const placeholders = Object.fromEntries(Object.keys(constants).map((name) => [name, 1]));
   const bandsOf = (index: string) => parseExpression(indices[index]!.formula, placeholders).bands;
   const constantsOf = (index: string) =>
@@ -136,9 +137,7 @@ function valuesOf(
 
 /** Returns the kit's ramp and range for an index. Both are absent if the kit has no such index. */
 function styleOf(id: string): Pick<SpectralIndex, 'ramp' | 'range'> {
-  const known: SpectralIndex | undefined = Object.hasOwn(spectralIndices, id)
-    ? spectralIndices[id as keyof typeof spectralIndices]
-    : undefined;
+  const known: SpectralIndex | undefined = hasKey(spectralIndices, id) ? spectralIndices[id] : undefined;
   return { ...(known?.ramp && { ramp: known.ramp }), ...(known?.range && { range: known.range }) };
 }
 

@@ -53,6 +53,7 @@ export function readIndexCatalogue(folder: URL): ReadCatalogue | null {
     const text = readFileSync(new URL(name, folder), 'utf8');
     const parsed = schema.safeParse(jsonOf(text));
     if (parsed.success) return parsed.data;
+    // An error of zod has an issue.
     const [{ path, message }] = parsed.error.issues as [z.core.$ZodIssue];
     throw new KitError(
       'bad_index_catalogue',

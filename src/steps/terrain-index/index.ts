@@ -1,3 +1,4 @@
+import { keysOf } from '../../contract/keys.ts';
 import { band } from '../parameters.ts';
 import { definePixelStep } from '../pixel-step.ts';
 import { z } from '../step.ts';
@@ -21,7 +22,6 @@ const indices = {
     return high - low;
   },
 };
-type TerrainIndex = keyof typeof indices;
 
 /** Indices of the heights around a pixel: topographic position (TPI), ruggedness (TRI) and roughness. */
 export default definePixelStep({
@@ -33,14 +33,11 @@ export default definePixelStep({
     'Compares each height with the eight around it: topographic position (TPI), ruggedness (TRI, Riley 1999) or roughness.',
   bands: { band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }) },
   parameters: z.object({
-    index: z
-      .enum(Object.keys(indices) as [TerrainIndex, ...TerrainIndex[]])
-      .default('position')
-      .meta({
-        title: 'Index',
-        description:
-          'position: height above the mean of the eight. ruggedness: root of the sum of the squared differences. roughness: the highest less the lowest of the nine.',
-      }),
+    index: z.enum(keysOf(indices)).default('position').meta({
+      title: 'Index',
+      description:
+        'position: height above the mean of the eight. ruggedness: root of the sum of the squared differences. roughness: the highest less the lowest of the nine.',
+    }),
   }),
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {

@@ -93,6 +93,7 @@ export default defineStep({
   async run({ parameters, inputs, gdal, raster, outputs, workFolder, share, signal }) {
     const scene = inputs.values;
     const chosen = parameters.allBands ? scene.bands.filter(isNotAlpha) : [scene.findBand(parameters.band)];
+    // A scene has a band besides alpha.
     const [first] = chosen as [(typeof chosen)[number]];
     for (const one of chosen) raster.requireSameGrid(first, one);
     const { dataset } = first;

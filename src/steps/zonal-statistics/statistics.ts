@@ -110,9 +110,8 @@ export class ZoneStatistics {
     if (!this.#kept || count === 0) return { p10: null, p25: null, median: null, p75: null, p90: null };
     const values = this.#kept.subarray(0, count);
     const quantile = this.#weights ? weightedQuantile(values, this.#weights, this.count) : plainQuantile(values);
-    return Object.fromEntries(
-      Object.entries(percentiles).map(([name, share]) => [name, quantile(share)]),
-    ) as unknown as Percentiles;
+    const { p10, p25, median, p75, p90 } = percentiles;
+    return { p10: quantile(p10), p25: quantile(p25), median: quantile(median), p75: quantile(p75), p90: quantile(p90) };
   }
 
   /** The most frequent value; of several the lowest. */

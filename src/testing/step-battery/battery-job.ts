@@ -82,6 +82,7 @@ const stepEnds = 0.95;
 const usualStripPixels = 2_500_000;
 
 const job: Job<BatteryInput, BatteryAnswer[]> = async ({ definition, stepId, runs }, context) => {
+  // The host has loaded the same module, and checked it.
   const {
     default: { steps },
   } = (await import(definition)) as { default: { steps: readonly AnyStep[] } };
@@ -182,6 +183,7 @@ type Read = (
 /** Counts what is read through GDAL's bindings; a program's own reads nobody sees. */
 function watchReads(signal: AbortSignal) {
   const counts = { largestRead: 0, readsAfterCancel: 0 };
+  // The overloads of the real type cannot be given one function.
   const pixels = gdal.RasterBandPixels.prototype as { read: Read };
   const real = pixels.read;
   pixels.read = function (this: unknown, ...args) {
@@ -260,6 +262,7 @@ function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
   }
   if (!geometry) return {};
   const { minX, minY, maxX, maxY } = geometry.getEnvelope();
+  // Only some classes of geometries have them.
   const { getArea, getLength } = geometry as { getArea?: () => number; getLength?: () => number };
   return {
     ...{ $west: minX, $south: minY, $east: maxX, $north: maxY },
@@ -270,7 +273,8 @@ function measuresOf(feature: gdal.Feature): Readonly<Record<string, unknown>> {
 
 /** Values by the band's own scale, with NaN for masked pixels and for the nodata value of a scaled band. */
 function valuesOf(band: gdal.RasterBand, width: number, height: number): Float64Array {
-  const values = band.pixels.read(0, 0, width, height, new Float64Array(width * height)) as Float64Array;
+  const values = new Float64Array(width * height);
+  band.pixels.read(0, 0, width, height, values);
   const [factor, offset] = [band.scale ?? 1, band.offset ?? 0];
   const { PIXELTYPE } = metadataOf(band, 'IMAGE_STRUCTURE');
   if (PIXELTYPE === 'SIGNEDBYTE') values.forEach((value, i) => value > 127 && (values[i] = value - 256));
@@ -291,6 +295,7 @@ export function readOutput(path: string, kind: LeftOutput['kind'] | undefined): 
         kind: 'vector',
         properties: dataset.layers
           .get(0)
+          // Values by the names of their fields; gdal-async gives them the type `any`.
           .features.map((feature) => ({ ...(feature.fields.toObject() as object), ...measuresOf(feature) })),
       };
     } finally {

@@ -147,6 +147,7 @@ function featuresAre(
     fail(`${name} has ${properties.length} features, and must have ${count}`);
   expected.properties?.forEach((wanted, i) => {
     for (const [field, value] of Object.entries(wanted)) {
+      // Fields of features hold scalars.
       const is = (properties[i]?.[field] ?? null) as string | number | boolean | null;
       const isRight =
         typeof value === 'number' && is !== null

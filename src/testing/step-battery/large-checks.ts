@@ -98,7 +98,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
       ...first,
       withoutRoom: await run(Math.floor(first.outputBytes / 2)).then(
         () => null,
-        (error: unknown) => error as { code?: string; message?: string },
+        (error: unknown): { code?: string; message?: string } => error ?? {},
       ),
     }));
   let large: ReturnType<typeof twice> | undefined;

@@ -33,6 +33,7 @@ function layerOf(path: string): Looked['layer'] {
     const [geometry] = layer.features.map(geometryName);
     if (geometry === undefined) return null;
     const fields = Object.fromEntries(layer.fields.map(({ name, type }) => [name, typeOf(type)]));
+    // The names of GDAL's types are those that steps declare.
     return { geometry: geometry as VectorOutput['geometry'], fields };
   } finally {
     dataset.close();

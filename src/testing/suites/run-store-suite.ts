@@ -74,7 +74,7 @@ export function runStoreSuite(
     const approved = await store.transition(waiting, 'APPROVED');
     expect(await store.find(run.id)).toEqual(approved);
     expect(approved).toMatchObject({ state: 'APPROVED', operationId: 'op', provenance: null });
-    const provenance = {
+    const provenance: Provenance = {
       step: { id: run.stepId, version: run.stepVersion, code: 'a'.repeat(64) },
       parameters: run.parameters,
       input: run.input,
@@ -82,7 +82,7 @@ export function runStoreSuite(
       operationId: 'op',
       software: { GDAL: '3.12.3' },
       digest: 'b'.repeat(64),
-    } as Provenance;
+    };
     expect((await store.record(approved, { provenance })).provenance).toEqual(provenance);
     expect((await store.find(run.id))?.provenance).toEqual(provenance);
     const history = await store.history(run.id);

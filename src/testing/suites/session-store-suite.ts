@@ -27,6 +27,7 @@ export function sessionStoreSuite(
       new Promise<void>((resolve, reject) =>
         store.set(id, session, (error: unknown) => (error ? reject(error) : resolve())),
       );
+    // A store keeps what it gets; the real cookie has more fields.
     const session = { cookie: { originalMaxAge: null }, launchId: 'l' } as SessionData;
     await set('the-session', session);
     expect(await get('the-session')).toEqual(session);

@@ -63,6 +63,7 @@ export default job;
 
 async function digest(path: string): Promise<string> {
   const hash = createHash('sha256');
+  // A stream without an encoding gives buffers.
   for await (const bytes of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(bytes as Buffer);
   return hash.digest('hex');
 }

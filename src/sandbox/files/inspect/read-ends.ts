@@ -21,7 +21,7 @@ const maxJsonBytes = 64 * 1024 * 1024;
 export async function readJson(path: string, what: string): Promise<unknown> {
   if ((await stat(path)).size > maxJsonBytes) throw notA(`${what} of at most ${maxJsonBytes} bytes`);
   return readFile(path, 'utf8')
-    .then((text) => JSON.parse(text) as unknown)
+    .then((text): unknown => JSON.parse(text))
     .catch(() => {
       throw notA(what);
     });

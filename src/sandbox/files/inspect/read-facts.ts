@@ -39,5 +39,6 @@ export function readFacts(answer: unknown): FileFacts {
   const read = factsShape.safeParse(answer);
   if (!read.success || JSON.stringify(answer).length > maxFactsCharacters)
     throw new Error('the inspection answered something other than the facts of a file');
+  // The shape has every fact that code computes with.
   return answer as FileFacts;
 }

@@ -185,10 +185,8 @@ function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null 
   const [first] = known;
   if (!first) return null;
   if (known.length === 1) return footprintOfBox(grown(first));
-  const [west, south, east, north] = [0, 1, 2, 3].map((i) =>
-    (i < 2 ? Math.min : Math.max)(...known.map((box) => box[i] ?? 0)),
-  ) as [number, number, number, number];
-  return footprintOfBox(grown([west, south, east, north]));
+  const edge = (i: number) => (i < 2 ? Math.min : Math.max)(...known.map((box) => box[i] ?? 0));
+  return footprintOfBox(grown([edge(0), edge(1), edge(2), edge(3)]));
 }
 
 /** Null where no feature has a place. */

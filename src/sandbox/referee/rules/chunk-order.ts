@@ -42,7 +42,7 @@ function judgeUpload({ uploadId, key, calls }: TracedUpload): Violation[] {
     }
     if (partNumber > lastPart + 1)
       fail(`chunk ${partNumber} when ${lastPart + 1} was next`, `chunk ${lastPart + 1}`, call);
-    else if (before && partNumber > before.detail.partNumber! && before.delivered && !cameAfter(call, before))
+    else if (before && partNumber > (before.detail.partNumber ?? 0) && before.delivered && !cameAfter(call, before))
       fail(
         `chunk ${partNumber} while chunk ${before.detail.partNumber} was still under way`,
         'each chunk when the one before it was answered',

@@ -17,7 +17,7 @@ export const retryAfter: Rule = {
     const repeats = withNext(asked, calls);
     const violations = repeats.flatMap(([call, next]): Violation[] => {
       const waitedMs = next.at - call.at;
-      const wantedMs = call.detail.retryAfterSeconds! * 1000;
+      const wantedMs = (call.detail.retryAfterSeconds ?? 0) * 1000;
       if (waitedMs >= wantedMs - toleranceMs) return [];
       return [
         {
@@ -43,14 +43,14 @@ class Later {
   add(call: TracedCall): void {
     const ids = ['', ...idsOf(call)].map((id) => `${call.endpoint} ${id}`);
     for (const id of ids) this.#naming.set(id, call);
-    this.#narrowest.set(ids.at(-1)!, call);
+    this.#narrowest.set(ids.at(-1) ?? '', call);
   }
 
   /** Returns the nearest call of the same endpoint. Operation, upload and item must be equal if both calls name them. */
   repeatOf(call: TracedCall): TracedCall | undefined {
     const ids = ['', ...idsOf(call)].map((id) => `${call.endpoint} ${id}`);
     // The other call may name more ids or fewer.
-    const found = [this.#naming.get(ids.at(-1)!), ...ids.slice(0, -1).map((id) => this.#narrowest.get(id))];
+    const found = [this.#naming.get(ids.at(-1) ?? ''), ...ids.slice(0, -1).map((id) => this.#narrowest.get(id))];
     return found.filter((one) => one !== undefined).toSorted((a, b) => a.at - b.at)[0];
   }
 }
@@ -66,8 +66,10 @@ function withNext(asked: readonly TracedCall[], calls: readonly TracedCall[]): [
   return asked
     .toSorted((a, b) => b.endedAt - a.endedAt)
     .flatMap((call): [TracedCall, TracedCall][] => {
-      for (; left > 0 && calls[left - 1] !== call && cameAfter(calls[left - 1]!, call); left--)
-        later.add(calls[left - 1]!);
+      for (let last = calls[left - 1]; last && last !== call && cameAfter(last, call); last = calls[left - 1]) {
+        later.add(last);
+        left -= 1;
+      }
       const next = later.repeatOf(call);
       return next ? [[call, next]] : [];
     })

@@ -54,11 +54,12 @@ function follow(calls: readonly TracedCall[]): FollowedUploads {
   /** Uploads that have reached a part, by operation and part, each linked to the one before it. */
   const reached = new Map<string | undefined, Map<number, Reached>>();
   const newestAt = ({ operationId }: OpenUpload, part: number): OpenUpload | null => {
-    let one = reached.get(operationId)?.get(part);
+    const parts = reached.get(operationId);
+    let one = parts?.get(part);
     // Those that went on or ended are unlinked, so that none is passed twice.
     while (one && !(one.upload.isUnderWay && one.upload.lastPart === part)) one = one.before;
-    if (one) reached.get(operationId)!.set(part, one);
-    else reached.get(operationId)?.delete(part);
+    if (one) parts?.set(part, one);
+    else parts?.delete(part);
     return one?.upload ?? null;
   };
   for (const call of calls) {
@@ -78,7 +79,7 @@ function follow(calls: readonly TracedCall[]): FollowedUploads {
     const isFresh = byId !== null && byId === byKey && byId.lastPart === 0 && !byId.continues;
     if (isFresh && endpoint === 'upload.chunk' && partNumber !== undefined && partNumber > 1)
       byId.continues = newestAt(byId, partNumber - 1);
-    const found = byId ?? byKey ?? (underWay.size === 1 ? [...underWay][0]! : null);
+    const found = byId ?? byKey ?? (underWay.size === 1 ? ([...underWay][0] ?? null) : null);
     const meant = found && (found.continues ?? found);
     named.push({ call, byId, byKey, meant });
     if (!meant) continue;

@@ -65,7 +65,7 @@ export async function importItems(
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(text);
   } catch {
     throw new ItemLineError('is not JSON');
   }

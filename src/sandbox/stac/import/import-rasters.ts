@@ -25,10 +25,15 @@ export interface ImportPlace {
   readonly confinement: Confinement;
 }
 
+interface PlacedFacts extends FileFacts {
+  readonly footprint: NonNullable<FileFacts['footprint']>;
+  readonly raster: NonNullable<FileFacts['raster']>;
+}
+
 /** A raster that can be read and says where it lies. */
 interface Placed {
   readonly path: string;
-  readonly facts: FileFacts;
+  readonly facts: PlacedFacts;
 }
 
 /** Imports rasters where they lie, their data and previews read from there: the bands of a scene as one item, any other each as its own. The collection is named after their folder. */
@@ -48,10 +53,11 @@ export async function importRasters(
   async function placed(path: string): Promise<Placed | null> {
     try {
       const facts = await inspect(path, place);
-      if (!facts.raster) throw new ChildJobError('no_raster', 'is no raster');
-      if (facts.footprint === null)
+      const { raster, footprint } = facts;
+      if (!raster) throw new ChildJobError('no_raster', 'is no raster');
+      if (footprint === null)
         throw new ChildJobError('no_footprint', 'says no place: it has no reference system or no transformation');
-      return { path, facts };
+      return { path, facts: { ...facts, raster, footprint } };
     } catch (error) {
       if (!(error instanceof ChildJobError)) throw error;
       refused += 1;
@@ -100,7 +106,7 @@ export async function importRasters(
         stem: scene.stem,
         folder,
         metadata,
-        facts: ofGrid[0]!.facts,
+        facts: ofGrid[0].facts,
         files: filesOf(ofGrid, sensor, metadata),
       })),
     );
@@ -122,18 +128,16 @@ function itemOfRaster({ path, facts }: Placed, id: string, nowMs: number): Omit<
     id,
     title: basename(path),
     datetimeMs: facts.acquiredAt === null ? nowMs : Date.parse(facts.acquiredAt),
-    footprint: facts.footprint!,
+    footprint: facts.footprint,
     properties: itemProperties({
       name: basename(path),
-      description: `${facts.raster?.width} x ${facts.raster?.height} pixels, ${facts.raster?.bands.length} band(s)`,
+      description: `${facts.raster.width} x ${facts.raster.height} pixels, ${facts.raster.bands.length} band(s)`,
       layerType: 'RASTER',
       ingestedAtMs: nowMs,
       provider: 'import',
       sourceType: 'UNKNOWN',
       more: {
-        ...(facts.raster
-          ? bandProperties(bandsOfFile(basename(path), facts.raster), [facts.raster.height, facts.raster.width])
-          : {}),
+        ...bandProperties(bandsOfFile(basename(path), facts.raster), [facts.raster.height, facts.raster.width]),
         'import:files': [basename(path)],
       },
     }),
@@ -148,12 +152,12 @@ interface SceneOfGrid {
   readonly folder: string;
   readonly metadata: SceneMetadata;
   /** Facts of the first band. */
-  readonly facts: FileFacts;
+  readonly facts: PlacedFacts;
   readonly files: readonly SceneFile[];
 }
 
 const hasRed = ({ files }: SceneOfGrid) => files.some(({ name }) => name === 'red');
-const pixelsOf = ({ facts }: SceneOfGrid) => facts.raster!.width * facts.raster!.height;
+const pixelsOf = ({ facts }: SceneOfGrid) => facts.raster.width * facts.raster.height;
 
 /** Prefix of USGS's own file names, for a sensor that these do not tell: whoever unpacks the files names their bands by it. */
 function toldSensor(fileNames: readonly string[], sensor: Sensor, { platform }: SceneMetadata): string {
@@ -168,12 +172,11 @@ function filesOf(bands: readonly Placed[], sensor: Sensor, metadata: SceneMetada
   const fileNames = bands.map(({ path }) => basename(path));
   const names = bandNames(fileNames, sensor);
   const prefix = toldSensor(fileNames, sensor, metadata);
-  return bands.map(({ path }, i) => ({
-    path,
-    fileName: prefix + fileNames[i]!,
-    band: names[i]?.[0] ?? fileNames[i]!,
-    name: names[i]?.[1] ?? names[i]?.[0] ?? fileNames[i]!,
-  }));
+  return bands.map(({ path }, i) => {
+    const fileName = basename(path);
+    const [band = fileName, name = band] = names[i] ?? [];
+    return { path, fileName: prefix + fileName, band, name };
+  });
 }
 
 function itemOfScene(
@@ -194,14 +197,14 @@ function itemOfScene(
     id: idOf(title),
     title,
     datetimeMs: atMs,
-    footprint: facts.footprint!,
+    footprint: facts.footprint,
     properties: itemProperties({
       name: [
         satellite,
         ...(metadata.acquiredAtMs === null ? [] : [new Date(atMs).toISOString().slice(0, 10)]),
         ...(title === own || metres === null ? [] : [`${metres} m`]),
       ].join(', '),
-      description: `${files.length} bands: ${files.map(({ band, name }) => (name === band ? band : `${name} (${band})`)).join(', ')}; ${facts.raster?.width} x ${facts.raster?.height} pixels${metres === null ? '' : ` of ${metres} m`}`,
+      description: `${files.length} bands: ${files.map(({ band, name }) => (name === band ? band : `${name} (${band})`)).join(', ')}; ${facts.raster.width} x ${facts.raster.height} pixels${metres === null ? '' : ` of ${metres} m`}`,
       layerType: 'RASTER',
       ingestedAtMs: nowMs,
       provider: metadata.provider ?? 'import',
@@ -213,7 +216,7 @@ function itemOfScene(
         ...(metadata.sunAzimuth === null ? {} : { 'view:sun_azimuth': metadata.sunAzimuth }),
         ...(metadata.sunElevation === null ? {} : { 'view:sun_elevation': metadata.sunElevation }),
         ...(metres === null ? {} : { gsd: metres }),
-        ...bandProperties(bandsOfScene(files, metadata), facts.raster && [facts.raster.height, facts.raster.width]),
+        ...bandProperties(bandsOfScene(files, metadata), [facts.raster.height, facts.raster.width]),
         'import:files': files.map(({ path }) => basename(path)),
       },
     }),
@@ -237,12 +240,14 @@ function sensorOf({ platform, instruments }: SceneMetadata, { paths }: SceneGrou
 }
 
 /** Rasters with the same pixels. */
-function byGrid(bands: readonly Placed[]): Placed[][] {
-  const groups = new Map<string, Placed[]>();
+function byGrid(bands: readonly Placed[]): [Placed, ...Placed[]][] {
+  const groups = new Map<string, [Placed, ...Placed[]]>();
   for (const one of bands) {
-    const { width, height, geoTransform, crs } = one.facts.raster!;
+    const { width, height, geoTransform, crs } = one.facts.raster;
     const key = JSON.stringify([width, height, geoTransform?.map((value) => value.toFixed(6)), crs]);
-    groups.set(key, [...(groups.get(key) ?? []), one]);
+    const group = groups.get(key);
+    if (group) group.push(one);
+    else groups.set(key, [one]);
   }
   return [...groups.values()];
 }
@@ -265,9 +270,8 @@ function metadataOf(
 ): readonly string[] {
   const fits = (name: string) => {
     if (/^MTD/i.test(name)) return true;
-    const [own, scene] = [name.replace(/[^A-Za-z0-9]*(MTL)?\.(txt|json)$/i, ''), stem].map((text) =>
-      text.toLowerCase(),
-    ) as [string, string];
+    const own = name.replace(/[^A-Za-z0-9]*(MTL)?\.(txt|json)$/i, '').toLowerCase();
+    const scene = stem.toLowerCase();
     // The scene's may say more, as `..._T1_SR` of `..._T1_MTL.txt`; a name that says nothing is of whatever lies beside it.
     return own === '' || (scene !== '' && (scene.startsWith(own) || own.startsWith(scene)));
   };

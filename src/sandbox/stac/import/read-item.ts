@@ -2,6 +2,7 @@ import type { MultiPolygon, Polygon } from 'geojson';
 import { realpathSync, statSync } from 'node:fs';
 import { dirname, resolve, sep } from 'node:path';
 import { extensionFault, geojsonGeometry, isShallow, parseInstant, tooDeep } from '../../../contract/index.ts';
+import { isRecord } from '../../../files/index.ts';
 import { itemProperties } from '../item-properties.ts';
 import type { ItemSource, NewItem } from '../items.ts';
 
@@ -56,7 +57,7 @@ function readFootprint(json: unknown): Polygon | MultiPolygon {
 
 /** A regular file in the folder of the items, or below it; anything else is left out: item files come from strangers too. */
 function readSource(assets: unknown, itemsPath: string): ItemSource {
-  const data = (assets as { data?: { href?: unknown } } | null | undefined)?.data?.href;
+  const data = isRecord(assets) && isRecord(assets['data']) ? assets['data']['href'] : null;
   if (typeof data !== 'string' || data === '' || data.includes('\0') || /^[a-z][a-z0-9+.-]*:/i.test(data))
     return { kind: 'none' };
   try {
@@ -70,9 +71,8 @@ function readSource(assets: unknown, itemsPath: string): ItemSource {
 }
 
 function requireObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ItemLineError(`${what} must be an object`);
-  return value as Record<string, unknown>;
+  if (!isRecord(value)) throw new ItemLineError(`${what} must be an object`);
+  return value;
 }
 
 function requireText(value: unknown, what: string): string {

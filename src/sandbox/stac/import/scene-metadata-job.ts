@@ -109,6 +109,7 @@ function fromSentinel(text: string): Partial<SceneMetadata> | null {
 }
 
 function fromStac(text: string): Partial<SceneMetadata> | null {
+  // Every field that is read is checked below.
   const item = JSON.parse(text) as {
     type?: unknown;
     stac_version?: unknown;
