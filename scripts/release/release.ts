@@ -1,4 +1,4 @@
-/** Makes a release of what is committed: its record, its version, its sections. `npm run lab -- scripts/release/release.ts 0.3.0` */
+/** Makes a release of what is committed: its record, its version, its sections. `npm run lab -- scripts/release/release.ts 1.1.0` */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const edit = (name: string, change: (text: string) => string) =>
 await runCommand(() => {
   const [version = ''] = process.argv.slice(2);
   if (!/^\d+\.\d+\.\d+$/.test(version))
-    throw new KitError('bad_arguments', 'usage: npm run lab -- scripts/release/release.ts VERSION, such as 0.3.0');
+    throw new KitError('bad_arguments', 'usage: npm run lab -- scripts/release/release.ts VERSION, such as 1.1.0');
   const dirty = execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' }).trim();
   if (dirty !== '') throw new KitError('dirty_tree', `commit first:\n${dirty}`);
   const date = new Date().toISOString().slice(0, 10);
