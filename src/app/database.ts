@@ -175,7 +175,7 @@ async function openNow({ dataDir, databaseUrl }: DatabaseOptions): Promise<AppDa
     await migrated.destroy();
     if (migrated !== database) await database.destroy();
     // A connection's error can hold the address, and that the password.
-    throw databaseUrl === null
+    throw databaseUrl === null || (error instanceof KitError && error.code === 'database_newer')
       ? error
       : new KitError(
           'database_unavailable',

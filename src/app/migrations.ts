@@ -1,5 +1,7 @@
 import { sql, SqliteAdapter, type Kysely } from 'kysely';
 import { Migrator, type Migration } from 'kysely/migration';
+import { KitError } from '../contract/index.ts';
+import { messageOf } from '../files/index.ts';
 
 /** SQL that runs once. `texts` are what a release holds: they never change afterwards. */
 interface SqlMigration extends Migration {
@@ -141,6 +143,13 @@ export async function migrate<Tables>(database: Kysely<Tables>, upTo?: string): 
   const provider = { getMigrations: () => Promise.resolve({ ...migrations }) };
   const migrator = new Migrator({ db: database, provider });
   const { error, results = [] } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
+  // Kysely has no class for this error.
+  const [, missing] = /previously executed migration (\S+) is missing/.exec(messageOf(error)) ?? [];
+  if (missing !== undefined)
+    throw new KitError(
+      'database_newer',
+      `the database is from a newer version of the app (migration ${missing}): start that version, or use a copy from before the update (docs/upgrading.md)`,
+    );
   if (error !== undefined) throw error;
   return results.length > 0;
 }

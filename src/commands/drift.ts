@@ -144,21 +144,27 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
       console.log(`approve the operation "drift" (${operationId}) in the platform; waiting for up to 30 minutes`);
       const { getOperation } = profile.calls;
       const beganAt = Date.now();
-      const { method, path, query } = getOperation.encode({ token, operationId });
+      const { method, path, query, headers } = getOperation.encode({ token, operationId });
       for (const giveUpAt = Date.now() + approvalMs; Date.now() < giveUpAt; await sleep(considerate.pollMs)) {
         const answer = await fetch(`${url}${path}?${new URLSearchParams(query).toString()}`, {
           method,
-          headers: profile.authenticate(apiKey),
+          headers: { ...headers, ...profile.authenticate(apiKey) },
           redirect: 'manual',
         }).catch(() => null);
         const body: unknown = await answer?.json().catch(() => null);
-        // One that fails, or that nobody can read, says nothing of the decision.
-        if (!answer?.ok) continue;
         try {
-          if (getOperation.decode(body).status !== 'REQUESTED') return;
+          // An answer that fails may be followed by a better one.
+          if (!answer || answer.status >= 500 || answer.status === 429) continue;
+          if (answer.ok && getOperation.decode(body).status !== 'REQUESTED') return;
+          if (answer.ok) continue;
         } catch {
-          if (Date.now() > beganAt + unreadableMs) return; // The probe says what is wrong with it.
+          // The probe reports the fault of the body.
         }
+        if (Date.now() < beganAt + unreadableMs) continue;
+        console.log(
+          `the profile's calls.getOperation does not fit (status ${answer?.status}): going on without the approval`,
+        );
+        return;
       }
     },
   };

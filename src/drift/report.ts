@@ -52,20 +52,22 @@ export const resultOf = (differences: readonly Difference[], isPartial: boolean)
 function refusals(exchanges: readonly Exchange[]): string[] {
   const refused = (name: string, ...statuses: string[]) =>
     exchanges.find((one) => one.name === name && statuses.includes(one.facts['status'] ?? ''));
-  const key = refused('catalog/root', '401', '403');
+  const key =
+    refused('catalog/root', '401', '403') ??
+    exchanges.find((one) => one.call !== null && one.facts['status'] === '401' && !one.name.startsWith('refusals/'));
   const token = refused('user-detail/of the launch', '401', '403', '404');
   return [
     ...(key
       ? [
-          `the platform refuses the API key for the catalog (status ${key.facts['status']}): check the key and its permissions,`,
+          `the platform refuses the API key for ${key.name} (status ${key.facts['status']}): check the key and its permissions,`,
           'and `apiKey` {header, prefix} of the wire profile. Differences below may come from that.',
           '',
         ]
       : []),
     ...(token && !key
       ? [
-          `the platform refuses the identity token (status ${token.facts['status']}): launch the app again for a fresh one.`,
-          'Differences below may come from that.',
+          `the platform refuses the identity token (status ${token.facts['status']}): launch the app again for a fresh one,`,
+          'or change the path of `calls.userDetail` in the wire profile. Differences below may come from that.',
           '',
         ]
       : []),

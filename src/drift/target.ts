@@ -257,7 +257,7 @@ function reasonOf(error: unknown): string {
 }
 
 async function raw({ method, path, query, headers, body }: WireRequest): Promise<RawRequest> {
-  const search = query ? `?${new URLSearchParams(query).toString()}` : '';
+  const search = query && Object.keys(query).length > 0 ? `?${new URLSearchParams(query).toString()}` : '';
   const request = { method, path: `${path}${search}` };
   if (!body) return { ...request, headers: headers ?? {} };
   if (body.kind === 'json')

@@ -272,7 +272,12 @@ const shown = (part: PropertyKey) => (/^\w{1,40}$/.test(String(part)) ? String(p
 function decodingProblem(error: unknown): string {
   if (error instanceof z.core.$ZodError) {
     const issues = error.issues.slice(0, maxIssues).map(({ path, code, ...more }) => {
-      const expected = 'expected' in more ? `must be ${String(more.expected)}` : `is not valid (${code})`;
+      const expected =
+        'expected' in more
+          ? `must be ${String(more.expected)}`
+          : 'values' in more
+            ? `is none of ${more.values.map(String).join(', ')}`
+            : `is not valid (${code})`;
       return `${path.map(shown).join('.') || 'the body'} ${expected}`;
     });
     return `with a body that the wire profile cannot read: ${issues.join('; ')}`;

@@ -128,7 +128,7 @@ test('the sandbox is as the records have the real platform', { timeout: 900_000 
 test('a refused key comes first, and so does a refused token', { timeout: 900_000 }, async () => {
   const wrongKey = await drift(['--platform', platform.url], { PLATFORM_API_KEY: 'another-key' });
   expect(wrongKey.status).toBe(1);
-  expect(wrongKey.text).toMatch(/^the platform refuses the API key for the catalog \(status 40[13]\)/);
+  expect(wrongKey.text).toMatch(/^the platform refuses the API key for catalog\/root \(status 40[13]\)/);
   const wrongToken = await drift(['--platform', platform.url, '--level', 'launch'], { PLATFORM_TOKEN: 'no-token' });
   expect(wrongToken.text).toMatch(/\nthe platform refuses the identity token \(status 40[134]\)/);
 });

@@ -11,10 +11,14 @@ const limitPlace: Place = { file: 'contract/limits.ts', symbol: 'limits' };
 const everything = { bbox: [-180, -90, 180, 90], datetime: '1970-01-01T00:00:00.000Z/2100-01-01T00:00:00.000Z' };
 const idsOf = (answer: RawAnswer) => list(bodyOf(answer)['features']).map((one) => text(record(one)['id']) ?? '');
 
+/** Path of a search, which a profile may change. */
+const searchPath = (at: Conversation) =>
+  at.target.profile.calls.searchItems.encode({ ...everything, collections: [] }).path;
+
 /** A search with the three fields that the specification requires, and more. */
 function search(at: Conversation, found: Findings, name: string, more: object = {}) {
   const collections = [needed(found.collectionId, 'collection with items')];
-  return at.send(name, { method: 'POST', path: stacPaths.search, ...json({ ...everything, collections, ...more }) });
+  return at.send(name, { method: 'POST', path: searchPath(at), ...json({ ...everything, collections, ...more }) });
 }
 
 const lastSegment = (href: unknown, kind: 'catalogs' | 'collections') => {
@@ -180,7 +184,7 @@ export const read = [
     const deep = `${'{"not":'.repeat(limits.jsonDepth + 1)}1${'}'.repeat(limits.jsonDepth + 1)}`;
     await at.send('search-bounds/json-depth', {
       method: 'POST',
-      path: stacPaths.search,
+      path: searchPath(at),
       ...json(`{"bbox":[0,0,1,1],"collections":["a"],"datetime":"2020-01-01T00:00:00Z/..","filter":${deep}}`),
     });
     await search(at, found, 'search-bounds/json-size', { drift: 'x'.repeat(limits.jsonBodyBytes) });
@@ -233,7 +237,7 @@ export const read = [
     );
     await at.send('refusals/unknown path', { method: 'GET', path: '/public/drift' });
     await at.send('refusals/wrong method', { method: 'GET', path: uploadFile.path });
-    await at.send('refusals/malformed search', { method: 'POST', path: stacPaths.search, ...json('{') });
-    await at.send('refusals/search of nothing', { method: 'POST', path: stacPaths.search, ...json({}) });
+    await at.send('refusals/malformed search', { method: 'POST', path: searchPath(at), ...json('{') });
+    await at.send('refusals/search of nothing', { method: 'POST', path: searchPath(at), ...json({}) });
   }),
 ];
