@@ -9,8 +9,8 @@ export type { Launch, LaunchPage, LaunchStore } from './launch/launch-store.ts';
 export { sessionLifetimeMs, type SessionStore } from './launch/session-store.ts';
 export type { ProgressBoard, RunProgress } from './runs/run-progress.ts';
 export { noProgress } from './runs/run-progress.ts';
-/** `Lane` is the name of `QueueName` up to version 0.2. */
-export type { QueueName, QueueName as Lane, QueuedRun, QueueWorker, RunQueue } from './runs/run-queue.ts';
+// oxlint-disable-next-line typescript/no-deprecated -- forks of 0.2 import `Lane`
+export type { Lane, QueueName, QueuedRun, QueueWorker, RunQueue } from './runs/run-queue.ts';
 export { IllegalTransitionError, runTransitions, type RunState } from './runs/run-state.ts';
 export type { RunView } from './runs/run-view.ts';
 export type * from './runs/run.ts';

@@ -170,8 +170,14 @@ interface Container {
   readonly service: Service;
 }
 
-/** Starts a service with the settings of the composition. `more` adds environment variables. */
-function start(engine: Engine, service: Service, name: string, more: Readonly<Record<string, string>> = {}): Container {
+/** Starts a service with the settings of the composition. `more` adds environment variables, `also` options of podman. */
+function start(
+  engine: Engine,
+  service: Service,
+  name: string,
+  more: Readonly<Record<string, string>> = {},
+  also: readonly string[] = [],
+): Container {
   const image = service.build ? `localhost/${prefix}-${service.build.target}` : (service.image ?? '');
   const environment = { ...service.environment, ...more };
   const options = [
@@ -187,6 +193,7 @@ function start(engine: Engine, service: Service, name: string, more: Readonly<Re
     ...(service.tmpfs ?? []).flatMap((one) => ['--tmpfs', one]),
     ...(service.volumes ?? []).flatMap((one) => ['--volume', `${prefix}-${one}`]),
     ...['postgres', 'sandbox'].flatMap((host) => ['--add-host', `${host}:127.0.0.1`]),
+    ...also,
   ];
   engine.podman(['run', '--detach', '--name', `${prefix}-${name}`, '--network', 'host', ...options, image, ...(service.command ?? [])]); // oxfmt-ignore
   return { name: `${prefix}-${name}`, service };
@@ -281,6 +288,14 @@ async function play(engine: Engine): Promise<void> {
   engine.podman(['stop', '--time', '20', second.name]);
   const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', second.name]);
   check('a worker stops within 10 s, with exit code 0', code === '0' && performance.now() - began < 15_000, code);
+
+  // OpenShift gives a user that the image does not know, in the group 0, and a volume that this user can write.
+  const { tmpfs = [] } = service('worker');
+  const anyUser = { ...service('worker'), volumes: [], tmpfs: [...tmpfs, '/data:mode=1777'] };
+  const foreign = start(engine, anyUser, 'foreign', { PORT: '3003' }, ['--user', '1000650000:0']); // oxfmt-ignore
+  await until(`${foreign.name} is healthy`, () => isHealthy(foreign)).catch(() => {});
+  check('a user that the image does not know runs it', isHealthy(foreign) && inside(foreign, 'id -u') === '1000650000', logsOf(foreign)); // oxfmt-ignore
+  engine.podman(['rm', '--force', '--time', '5', '--volumes', foreign.name]);
 
   engine.podman(['rm', '--force', '--time', '5', '--volumes', web.name]);
   await playPods(engine, database, drive);
