@@ -9,7 +9,7 @@ export interface BenchRow {
   readonly ours: readonly number[];
   /** Measured in turns with ours, in the same run; null where a figure has no peer. */
   readonly peer: { readonly name: string; readonly values: readonly number[] } | null;
-  /** Goal for the median ratio of ours to peer, or for the median of the figure itself if it has no peer. */
+  /** Goal for the median: of the ratio of our figure to the peer's, or of our figure if there is no peer. */
   readonly goal: { readonly most: number } | { readonly least: number };
 }
 
@@ -19,7 +19,7 @@ export const median = (numbers: readonly number[]): number => {
   return (low + high) / 2;
 };
 
-/** Ratio of ours to peer for each round; the figures themselves if there is no peer. */
+/** Ratio of our figure to the peer's in each round. Without a peer, our figures. */
 export const judgedOf = ({ ours, peer }: BenchRow): number[] =>
   ours.map((value, i) => (peer ? value / (peer.values[i] ?? NaN) : value));
 

@@ -43,7 +43,7 @@ export function readArguments<const Config extends ArgumentsConfig>(
 const isId = (arg: string) => /^-[\w-]{7,}$/.test(arg) && !/^--[a-z-]+$/.test(arg);
 
 /** Marks ids that begin with a hyphen, which `parseArgs` would take for options. */
-export function unambiguous(args: readonly string[], { options }: ArgumentsConfig): string[] {
+function unambiguous(args: readonly string[], { options }: ArgumentsConfig): string[] {
   const line: string[] = [];
   const alone: string[] = [];
   for (const [i, arg] of args.entries()) {

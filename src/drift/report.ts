@@ -53,8 +53,7 @@ function refusals(exchanges: readonly Exchange[]): string[] {
   const refused = (name: string, ...statuses: string[]) =>
     exchanges.find((one) => one.name === name && statuses.includes(one.facts['status'] ?? ''));
   const key =
-    refused('catalog/root', '401', '403') ??
-    exchanges.find((one) => one.call !== null && one.facts['status'] === '401' && !one.name.startsWith('refusals/'));
+    refused('catalog/root', '401', '403') ?? refused('catalog/child', '401') ?? refused('list-models/all', '401');
   const token = refused('user-detail/of the launch', '401', '403', '404');
   return [
     ...(key

@@ -1,11 +1,13 @@
 /** The contract's "Launch". */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { SqlSessionStore } from '../../src/app/launch/session-store.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
-import { openSession, sessionOf, startApp, type StartAppOptions } from '../support/app.ts';
+import { launchApp, openSession, sessionOf, startApp, type StartAppOptions } from '../support/app.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 import { startSandbox } from '../support/sandbox.ts';
@@ -256,6 +258,17 @@ describe('refused, with a page that says why and what to do', () => {
       expect(answer.headers.get('content-type')).toContain(path.includes('/api/') ? 'application/json' : 'text/html');
     }
   });
+});
+
+test('the page of a launch that was removed meanwhile answers 404', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url);
+  const { session } = await launchApp(sandbox, app);
+  const file = new Sqlite(join(app.dataDir, 'app.db'));
+  file.exec('delete from launches');
+  file.close();
+  const { status } = await fetch(session.home, { headers: { cookie: session.cookie }, redirect: 'manual' });
+  expect(status).toBe(404);
 });
 
 test('a token that is late but renewable is renewed on the way', async () => {

@@ -303,6 +303,15 @@ test('the app runs to its end on a platform with other names, by a wire profile'
   expect(run.state).toBe('COMPLETED');
 });
 
+test('a search that a profile moves is asked at its own path', { timeout: 900_000 }, async () => {
+  const profile = wireProfile({ name: 'moved search', calls: { searchItems: { path: '/moved/search' } } });
+  const moved = await startSandbox({ seed: 'demo', profile });
+  cleanUpLater(() => moved.close());
+  const { exchanges } = await observe({ ...targetAt(moved.url, profile), apiKey: moved.apiKey }, 'read');
+  for (const name of ['search-bounds/json-size', 'search-bounds/json-depth', 'refusals/search of nothing'])
+    expect(exchanges.find((one) => one.name === name)?.facts['status'], name).toBe('400');
+});
+
 test('known differences are held in both directions', () => {
   const seen = [{ name: 'a/b' }, { name: 'a/c' }] as Exchange[];
   const difference = { exchange: 'a/b', fact: 'body.x' } as ReturnType<typeof compare>[number];

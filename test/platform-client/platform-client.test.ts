@@ -169,6 +169,13 @@ describe('never repeats', () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  test('a status word that the profile lacks: the error names the words that it has, and not this one', async () => {
+    const { calls } = await start([json(200, { operationId: 'o', status: 'denied' })]);
+    const { message } = (await failure(calls.getOperation({ operationId: 'o' }))) as Error;
+    expect(message).toContain('status is none of REQUESTED, APPROVED, REJECTED, EXPIRED');
+    expect(message).not.toContain('denied');
+  });
+
   test("an error of a profile's own decoder says so", async () => {
     const decode = (body: unknown) => ('id' in (body as { token: object }).token ? {} : {}) as never;
     const profile = {

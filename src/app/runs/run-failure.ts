@@ -8,7 +8,7 @@ import type { RunFailure } from './run.ts';
 
 /**
  * Classifies the failure that ended a stage. `input`: the platform refused for good, or the user's input is at fault.
- * `transient`: a platform, a database or a disk is away, and the app waits for it. `bug`: any other error, a mistake in the code.
+ * `transient`: a platform, a database or a disk is away, and the app waits for it. `bug`: any other error, which is a mistake in the code.
  */
 export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof ChildJobError) return error.kind;

@@ -211,7 +211,7 @@ export class ItemSources {
     return files.map((file) => ({ ...file, beside: [overviews] }));
   }
 
-  /** A scene of the demo data, made when it is first asked for; whole or not there, whoever else makes it at the same time. */
+  /** Returns the file of a generated scene, which it makes on the first call. The file is complete even if several processes make it at once. */
   async #makeScene(scene: SyntheticScene): Promise<string> {
     const path = join(
       this.#sceneDir,
