@@ -3,6 +3,7 @@ import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kitRoot } from '../files/index.ts';
+import type { ChildUser } from './child-user.ts';
 
 /** Files and folders that one child process may read and write, in addition to programs and libraries. */
 export interface ChildPlace {
@@ -14,6 +15,8 @@ export interface ChildPlace {
   readonly inbox?: string;
   /** Foreign files: where they are, and where the child finds them. */
   readonly lends: readonly { readonly from: string; readonly to: string }[];
+  /** Owner of the work folder, made by `Confinement.newUser`. Null: the server's own user. */
+  readonly user: ChildUser | null;
 }
 
 /** Differences between machines. The first variant that works is used. */
@@ -22,15 +25,26 @@ export interface BubblewrapVariant {
   readonly hasProc: boolean;
   /** True if the kernel filters the child's system calls (`seccomp.ts`). */
   readonly filters: boolean;
+  /**
+   * True if root makes the mounts and then becomes another user. Otherwise the child keeps the server's user, in a user
+   * namespace without capabilities: the kernel's checks of the user's number, as those of `/proc/sys`, then see the server's.
+   */
+  readonly dropsRoot: boolean;
   /** Takes the right to make further namespaces away; bubblewrap 0.8 and later. */
   readonly disablesUserNamespaces: boolean;
 }
 
-export const variants: readonly BubblewrapVariant[] = [true, false].flatMap((filters) =>
-  [true, false].flatMap((hasProc) =>
-    [true, false].map((disablesUserNamespaces) => ({ filters, hasProc, disablesUserNamespaces })),
-  ),
-);
+/** Variants in the order in which they are tried. */
+export function variantsFor({ isRoot, canFilter }: { isRoot: boolean; canFilter: boolean }): BubblewrapVariant[] {
+  const users = [
+    ...(isRoot ? [{ dropsRoot: true, disablesUserNamespaces: false }] : []),
+    { dropsRoot: false, disablesUserNamespaces: true },
+    { dropsRoot: false, disablesUserNamespaces: false },
+  ];
+  return (canFilter ? [true, false] : [false]).flatMap((filters) =>
+    users.flatMap((user) => [true, false].map((hasProc) => ({ filters, hasProc, ...user }))),
+  );
+}
 
 /** The descriptor on which bubblewrap is given the filter. */
 export const filterDescriptor = 4;
@@ -86,11 +100,36 @@ function packagesFor(from: string): string[] {
   }
 }
 
-/** Own namespaces of everything, no capability, no terminal, and an end with the parent; then the mounts, in the order in which they are made. */
+/** Devices that programs cannot do without. `/dev/zero` gives shared pages that no resident size shows, terminals hold memory of the kernel. */
+const devices = ['null', 'full', 'random', 'urandom'].map((name) => `/dev/${name}`);
+const descriptorLinks = [
+  ['/proc/self/fd', '/dev/fd'],
+  ['/proc/self/fd/0', '/dev/stdin'],
+  ['/proc/self/fd/1', '/dev/stdout'],
+  ['/proc/self/fd/2', '/dev/stderr'],
+];
+
+/** Own namespaces of everything, no terminal, and an end with the parent. Without a user namespace, `setpriv` takes the last capabilities away. */
+function namespaces({ dropsRoot, disablesUserNamespaces }: BubblewrapVariant): string[] {
+  const user = dropsRoot
+    ? [
+        ...['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
+        ...['--cap-drop', 'ALL', '--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID', '--cap-add', 'CAP_SETPCAP'],
+      ]
+    : ['--unshare-user', '--unshare-all', '--cap-drop', 'ALL', ...(disablesUserNamespaces ? ['--disable-userns'] : [])];
+  return [...user, '--die-with-parent', '--new-session'];
+}
+
+/** The namespaces, then the mounts in the order in which they are made. Each mount except the work folder is read-only. */
 export function bubblewrapArguments(
   place: ChildPlace,
-  { filters, hasProc, disablesUserNamespaces }: BubblewrapVariant,
-  options: { hidden: readonly string[]; readable: readonly string[] },
+  variant: BubblewrapVariant,
+  options: {
+    readonly hidden: readonly string[];
+    readonly readable: readonly string[];
+    /** Folders of the kit that the child finds elsewhere. */
+    readonly moved: readonly { readonly from: string; readonly to: string }[];
+  },
 ): string[] {
   const readOnly = (path: string) => ['--ro-bind', path, path];
   const system = systemFolders.filter((path) => existsSync(path));
@@ -101,20 +140,30 @@ export function bubblewrapArguments(
     (path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one))),
   );
   return [
-    ...['--unshare-user', '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
-    ...(disablesUserNamespaces ? ['--disable-userns'] : []),
-    ...(filters ? ['--seccomp', String(filterDescriptor)] : []),
+    ...namespaces(variant),
+    ...(variant.filters ? ['--seccomp', String(filterDescriptor)] : []),
+    // Bubblewrap makes the folders that lead to a mount for its own user alone.
+    ...foldersTo([...system, ...settings, ...reads, ...hidden, ...options.moved.map(({ to }) => to)]),
     ...system.flatMap(readOnly),
     ...rootFolders.flatMap(linkOrFolder),
     ...settings.filter((path) => existsSync(path)).flatMap(readOnly),
     // A kit that lies among the programs is no program.
     ...(covered(kitRoot) ? ['--tmpfs', kitRoot] : []),
     ...[...new Set(reads)].flatMap(readOnly),
+    ...options.moved.flatMap(({ from, to }) => ['--ro-bind', from, to]),
     ...hidden.flatMap((path) => ['--tmpfs', path]),
+    // These may lie below a folder that has just been hidden.
+    ...foldersTo([
+      ...[place.workFolder, ...place.lends.map(({ to }) => to)],
+      ...(place.inbox === undefined ? [] : [place.inbox]),
+    ]),
     ...(place.inbox === undefined ? [] : readOnly(place.inbox)),
-    // The kernel lists the keys of the server's session there.
-    ...(hasProc ? ['--proc', '/proc', '--ro-bind-try', '/dev/null', '/proc/keys'] : ['--dir', '/proc']),
-    ...['--dev', '/dev', '--remount-ro', '/dev'],
+    // The kernel lists the keys of the server's session in /proc/keys, and takes settings in /proc/sys.
+    ...(variant.hasProc
+      ? ['--proc', '/proc', '--ro-bind-try', '/dev/null', '/proc/keys', '--remount-ro', '/proc']
+      : ['--dir', '/proc']),
+    ...['--tmpfs', '/dev', ...devices.filter((path) => existsSync(path)).flatMap((path) => ['--dev-bind', path, path])],
+    ...[...descriptorLinks.flatMap(([to, at]) => ['--symlink', to ?? '', at ?? '']), '--remount-ro', '/dev'],
     ...place.lends.flatMap(({ from, to }) => ['--ro-bind', from, to]),
     ...['--bind', place.workFolder, place.workFolder],
     // Nothing is writable but the work folder: what is covered up is no place to write to either.
@@ -122,6 +171,21 @@ export function bubblewrapArguments(
     ...['--remount-ro', '/', '--chdir', place.workFolder],
   ];
 }
+
+/** Makes the folders above these paths, the upper ones first. */
+function foldersTo(paths: readonly string[]): string[] {
+  const folders = new Set<string>();
+  for (const path of paths)
+    for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) folders.add(folder);
+  return [...folders]
+    .filter((folder) => !isBelowLink(folder))
+    .sort((a, b) => a.length - b.length)
+    .flatMap((folder) => ['--dir', folder]);
+}
+
+/** True for what a link at the top leads to, as `/lib/x` on a merged system. */
+const isBelowLink = (path: string) =>
+  rootFolders.some((root) => isInside(path, root) && existsSync(root) && lstatSync(root).isSymbolicLink());
 
 function linkOrFolder(path: string): string[] {
   if (!existsSync(path)) return [];

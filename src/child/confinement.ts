@@ -1,4 +1,5 @@
 import type { ChildPlace } from './bubblewrap.ts';
+import type { ChildUser } from './child-user.ts';
 import type { ChildGroup, GroupLimits } from './cgroup.ts';
 
 /** Hard limits that the system holds one process to, and what it inherits to others. */
@@ -11,10 +12,18 @@ export interface ProcessLimits {
 /** Keeps child processes from everything that is not theirs. A confinement starts every child. */
 export interface Confinement {
   readonly kind: 'bubblewrap' | 'none';
-  /** For the log and for `/ready`. */
+  /** For the log and for `/ready`. Says also whether the kernel bounds the memory of children, or the server only watches it. */
   readonly summary: string;
+  /** Reason to warn an operator at the start, in sentences. Empty if children are confined as well as they can be. */
+  readonly weaknesses: readonly string[];
+  /** Version of GDAL that children load. */
+  readonly gdalVersion: string;
   /** The program and its arguments, Node and its options last: the script follows. */
   command(place: ChildPlace, limits: ProcessLimits): readonly string[];
+  /** The user of a new child. Null if children keep the server's own. */
+  newUser(): ChildUser | null;
+  /** Folders of the server's data, whose files may be given to the group of children. */
+  readonly ownFolders: readonly string[];
   /** A control group for a child; null where none is delegated. */
   group(limits: GroupLimits): ChildGroup | null;
   /** Called with the modules that a child is about to import. */

@@ -12,7 +12,6 @@ export function describedError(error: unknown): Omit<Extract<FromChild, { type: 
       kind: error.status < 500 ? 'input' : 'bug',
       code: error.code,
       message: error.message.slice(0, maxCharacters),
-      data: error.data,
       stack,
     };
   const message = error instanceof Error ? error.message || error.name : String(error);
@@ -20,7 +19,6 @@ export function describedError(error: unknown): Omit<Extract<FromChild, { type: 
     kind: kindOfPlainError(error),
     code: 'job_failed',
     message: message.slice(0, maxCharacters),
-    data: {},
     stack,
   };
 }

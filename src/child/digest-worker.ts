@@ -1,4 +1,4 @@
-/** Runs in a thread of a child process: SHA-256 of files, so that its other thread can go on meanwhile. */
+/** Runs in a thread: SHA-256 of files, so that its other thread can go on meanwhile. */
 import { parentPort } from 'node:worker_threads';
 import { digestOf } from './file-digests.ts';
 

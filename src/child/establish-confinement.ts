@@ -1,11 +1,12 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { KitError } from '../contract/kit-error.ts';
 import { messageOf, scratchFolder } from '../files/index.ts';
-import { bubblewrapArguments, programPath, variants, type BubblewrapVariant } from './bubblewrap.ts';
+import { bubblewrapArguments, programPath, variantsFor, type BubblewrapVariant } from './bubblewrap.ts';
 import { delegatedGroups } from './cgroup.ts';
+import { asUser, newChildUser, type ChildUser } from './child-user.ts';
 import { keptDrivers } from './drivers.ts';
 import type { Confinement, ProcessLimits } from './confinement.ts';
 import { runInChild } from './host.ts';
@@ -55,7 +56,8 @@ export async function establishConfinement(options: ConfinementOptions): Promise
   if (reason !== null) return unconfined(reason, programs, delegated, options);
   const failures: string[] = [];
   const filter = seccompFilter();
-  for (const variant of variants.filter(({ filters }) => !filters || filter !== null)) {
+  const isRoot = runsAsRoot() && programs.find('setpriv') !== null;
+  for (const variant of variantsFor({ isRoot, canFilter: filter !== null })) {
     try {
       return await probed((known) =>
         bubblewrap(programs, variant, variant.filters ? filter : null, delegated, options, known),
@@ -68,6 +70,26 @@ export async function establishConfinement(options: ConfinementOptions): Promise
 }
 
 type Delegated = ReturnType<typeof delegatedGroups>;
+
+const runsAsRoot = () => process.getuid?.() === 0;
+
+const asRootText =
+  'THIS SERVER IS RUN BY ROOT: run it as a user of its own (User= of a systemd unit, USER of an image, runAsNonRoot of a pod)';
+const childrenAsRootText =
+  'CHILD PROCESSES RUN AS ROOT, since this machine does not let the server make them another user: without capabilities, but the kernel takes them for root';
+const unboundedText =
+  'The memory of child processes is watched, not bounded: between two looks a child may use more than its limit. Delegate control groups to the server (docs/deploy.md)';
+
+/** Reports of both servers at their start. */
+function weaknessesOf({ dropsRoot, delegated }: { dropsRoot: boolean; delegated: Delegated }): string[] {
+  return [
+    ...(runsAsRoot() ? [asRootText] : []),
+    ...(runsAsRoot() && !dropsRoot ? [childrenAsRootText] : []),
+    ...(delegated === null ? [unboundedText] : []),
+  ];
+}
+
+const memoryOf = (delegated: Delegated) => (delegated === null ? ', memory watched, not bounded' : ', control groups');
 
 function bubblewrapProblem(programs: Programs): string | null {
   if (process.platform !== 'linux') return `bubblewrap needs Linux, and this is ${process.platform}`;
@@ -88,7 +110,11 @@ async function unconfined(
   return probed((known) => ({
     kind: 'none',
     filter: null,
-    summary: `none (${reason})`,
+    summary: `none (${reason})${memoryOf(delegated)}`,
+    weaknesses: weaknessesOf({ dropsRoot: false, delegated }),
+    gdalVersion: known.gdalVersion,
+    ownFolders: [],
+    newUser: () => null,
     group: (limits) => delegated?.(limits) ?? null,
     command(_place, limits) {
       const prefix = [
@@ -116,12 +142,20 @@ function bubblewrap(
   const further = [
     ...readable,
     ...pathsOf(gdalVariables),
-    ...(cache !== undefined && existsSync(cache) ? [cache] : []),
+    ...(!variant.dropsRoot && cache !== undefined && existsSync(cache) ? [cache] : []),
   ];
   return {
     kind: 'bubblewrap',
     filter,
-    summary: `bubblewrap${filter ? '' : ', without a filter of system calls'}${variant.hasProc ? '' : ', without a /proc'}${delegated ? ', control groups' : ''}`,
+    summary: [
+      `bubblewrap${filter ? '' : ', without a filter of system calls'}${variant.hasProc ? '' : ', without a /proc'}`,
+      runsAsRoot() && !variant.dropsRoot ? ', children run as root' : '',
+      memoryOf(delegated),
+    ].join(''),
+    weaknesses: weaknessesOf({ dropsRoot: variant.dropsRoot, delegated }),
+    gdalVersion: known.gdalVersion,
+    ownFolders: hidden,
+    newUser: () => (variant.dropsRoot ? newChildUser() : null),
     group: (limits) => delegated?.(limits) ?? null,
     command(place, limits) {
       // Within the namespaces, where the number of processes is counted anew.
@@ -129,8 +163,13 @@ function bubblewrap(
       return [
         ...programs.closingDescriptors(),
         program,
-        ...bubblewrapArguments(place, variant, { hidden, readable: further }),
+        ...bubblewrapArguments(place, variant, {
+          hidden,
+          readable: further,
+          moved: cache === undefined || place.user === null ? [] : compileCacheFor(cache, place.user),
+        }),
         '--',
+        ...(place.user === null ? [] : programs.command('setpriv', ...asUser(place.user))),
         ...limited,
         process.execPath,
         ...nodeArguments,
@@ -141,7 +180,19 @@ function bubblewrap(
   };
 }
 
-/** Threads count, and Node has a dozen. Where root runs the server the kernel does not hold children to it, and the host counts. */
+/** Places of the server's compile cache for a child of another user: Node names the folders in it by the user. */
+function compileCacheFor(cache: string, { uid }: ChildUser): { from: string; to: string }[] {
+  const ofServer = `-${process.getuid?.() ?? 0}`;
+  const names = existsSync(cache)
+    ? readdirSync(cache).filter((name) => name.startsWith('v') && name.endsWith(ofServer))
+    : [];
+  return names.map((name) => ({
+    from: join(cache, name),
+    to: join(cache, `${name.slice(0, -ofServer.length)}-${uid}`),
+  }));
+}
+
+/** Threads count, and Node has a dozen. The kernel does not hold root to it, and the host counts. */
 const maxTasks = 1_024;
 
 /** Each pipe and socket holds memory that no resident size shows. A scene of 200 files fits. */
@@ -159,6 +210,7 @@ function limitArguments({ memoryBytes, fileBytes }: ProcessLimits, { dataBytes }
 
 /** Returns the result of `make`, after one of its children has run and has reported its GDAL. */
 async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confinement> {
+  const nothingKnown = { drivers: [], gdalVersion: '', dataBytes: 0, writable: [] };
   const folder = scratchFolder('probe');
   try {
     const module = new URL('./probe-job.ts', import.meta.url);
@@ -166,10 +218,13 @@ async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confin
       module,
       input: null,
       workFolder: folder.path,
-      confinement: make({ drivers: [], dataBytes: 0 }),
+      confinement: make(nothingKnown),
       limits: { timeoutMs: probeTimeoutMs },
     });
-    return make(known);
+    const confinement = make(known);
+    if (confinement.kind !== 'none' && known.writable.length > 0)
+      throw new Error(`a child process could write outside its folder: ${known.writable.join(', ')}`);
+    return confinement;
   } finally {
     await folder.remove();
   }

@@ -1,4 +1,3 @@
-/** Only for child processes. */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -15,15 +14,21 @@ interface Answer {
   readonly error?: { readonly message: string; readonly code?: string };
 }
 
-/** Maximum size of a batch that is hashed without the thread, in bytes. This takes less time than the start of a thread. */
-const smallBytes = 8 * 1024 * 1024;
+/** Default for `smallBytes`: this takes less time than the start of a thread. */
+const defaultSmallBytes = 8 * 1024 * 1024;
 
-/** Computes the SHA-256 of files. A thread hashes large batches, one after the other, because GDAL's calls block the main thread. */
+/** Computes the SHA-256 of files. A thread hashes large batches, one after the other, so that the main thread can do other work. */
 export class FileDigests {
+  /** Maximum size of a batch that is hashed without the thread, in bytes. */
+  #smallBytes: number;
   #worker: Worker | undefined;
   #waiting = new Map<number, { resolve: (digests: readonly FileDigest[]) => void; reject: (error: unknown) => void }>();
   #asked = 0;
   #ended: { readonly error: unknown } | undefined;
+
+  constructor({ smallBytes = defaultSmallBytes }: { readonly smallBytes?: number } = {}) {
+    this.#smallBytes = smallBytes;
+  }
 
   /** In the order of `paths`. Rejects with the system's error. */
   of(paths: readonly string[]): Promise<readonly FileDigest[]> {
@@ -47,7 +52,7 @@ export class FileDigests {
 
   #isSmall(paths: readonly string[]): boolean {
     const sizes = paths.map((path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0);
-    return sizes.reduce((sum, size) => sum + size, 0) <= smallBytes;
+    return sizes.reduce((sum, size) => sum + size, 0) <= this.#smallBytes;
   }
 
   #started(): Worker {

@@ -1,12 +1,12 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeBeside } from './bubblewrap.ts';
 import type { ChildJob } from './child-job.ts';
+import { makeWorkFolder } from './child-user.ts';
 import type { ChildLimits } from './limits.ts';
 import { ChildRunner } from './runner.ts';
 import type { Confinement } from './confinement.ts';
-import { makeLinks, planLending, removeLinks, type Lend } from './lend-file.ts';
+import { makeLinks, planLending, readableLends, removeLinks } from './lend-file.ts';
 
 export interface ChildJobOptions extends ChildJob {
   readonly confinement: Confinement;
@@ -26,7 +26,7 @@ const confinedInputs = '/input';
 
 /**
  * Runs one job in a process of its own, so that neither a hostile file nor a crash, a leak or an endless
- * loop of GDAL can touch the server. Rejects with `ChildJobError`, or with the signal's reason after a
+ * loop of GDAL can touch the server. Rejects with `ChildJobError`, with `ReportedJobError`, or with the signal's reason after a
  * cancel; when it settles the child is gone, with all that it had started.
  */
 export async function runInChild<Output>({
@@ -36,27 +36,35 @@ export async function runInChild<Output>({
   ...options
 }: ChildJobOptions): Promise<Output> {
   options.signal?.throwIfAborted();
-  await mkdir(options.workFolder, { recursive: true });
+  const { confinement } = options;
+  const user = confinement.newUser();
+  await makeWorkFolder(options.workFolder, user);
   const linkFolder = `${options.workFolder}.lent`;
-  const isConfined = options.confinement.kind === 'bubblewrap';
+  const isConfined = confinement.kind === 'bubblewrap';
   const { paths, lends } = planLending(files, isConfined ? confinedInputs : linkFolder);
-  if (!isConfined) await makeLinks(lends, { mayBeSymbolic: true });
-  const binds: readonly Lend[] = isConfined ? lends : [];
   let child: ChildRunner | null = null;
   try {
+    if (!isConfined) await makeLinks(lends, { mayBeSymbolic: true, readableIn: null });
+    const binds =
+      user === null ? lends : await readableLends(lends, { folders: confinement.ownFolders, copyFolder: linkFolder });
     child = new ChildRunner({
       ...options,
       place: {
         workFolder: options.workFolder,
         reads: [...reads, folderOf(options.module), ...imports.flatMap(codeBeside)],
-        lends: binds,
+        lends: isConfined ? binds : [],
+        user,
       },
     });
-    return await child.run<Output>({ ...options, paths });
+    const output = await child.run<Output>({ ...options, paths });
+    await child.end();
+    // Until its end it could write on.
+    await child.requireDiskLimit();
+    return output;
   } finally {
     await child?.end();
-    options.confinement.warmUp([options.module, ...imports]);
-    if (!isConfined) await removeLinks(linkFolder);
+    confinement.warmUp([options.module, ...imports]);
+    await removeLinks(linkFolder);
   }
 }
 

@@ -1,6 +1,7 @@
-import { link, mkdir, rm, symlink } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { link, rm, symlink } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
 import { codeOf } from '../files/index.ts';
+import { makeReadableFolder, readableFile } from './child-user.ts';
 
 /** A foreign file that a job is to open. */
 export interface LentFile {
@@ -39,10 +40,19 @@ export function planLending(files: readonly LentFile[], folder: string): { paths
 /** No link can be made from here to there; the file has to be given in another way. */
 export class CannotLinkError extends Error {}
 
+export interface LinkOptions {
+  /** True if a symbolic link may take the place of a hard one. */
+  readonly mayBeSymbolic: boolean;
+  /** The server's own folders, if children run as other users than the server; see `readableFile`. Null if they do not. */
+  readonly readableIn: readonly string[] | null;
+}
+
 /** Makes every place by a hard link; by a symbolic one, where `mayBeSymbolic`, on another file system. Throws `CannotLinkError`. */
-export async function makeLinks(lends: readonly Lend[], { mayBeSymbolic }: { mayBeSymbolic: boolean }): Promise<void> {
+export async function makeLinks(lends: readonly Lend[], { mayBeSymbolic, readableIn }: LinkOptions): Promise<void> {
   for (const { from, to } of lends) {
-    await mkdir(join(to, '..'), { recursive: true });
+    await makeReadableFolder(dirname(to));
+    // A copy is in its place already.
+    if (readableIn !== null && (await readableFile(from, { folders: readableIn, copyPath: to })) === to) continue;
     await link(from, to).catch((cause: unknown) => {
       // Another file system, one that has no links, or another owner's file.
       if (!['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'ENOTSUP'].includes(codeOf(cause) ?? '')) throw cause;
@@ -50,6 +60,17 @@ export async function makeLinks(lends: readonly Lend[], { mayBeSymbolic }: { may
       return symlink(from, to);
     });
   }
+}
+
+/** Makes every file readable for children that run as other users; copies go to `copyFolder`. See `readableFile`. */
+export async function readableLends(
+  lends: readonly Lend[],
+  { folders, copyFolder }: { readonly folders: readonly string[]; readonly copyFolder: string },
+): Promise<Lend[]> {
+  const readable: Lend[] = [];
+  for (const [i, { from, to }] of lends.entries())
+    readable.push({ from: await readableFile(from, { folders, copyPath: join(copyFolder, String(i)) }), to });
+  return readable;
 }
 
 /** Takes back what was lent. */

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { KitError } from '../contract/kit-error.ts';
-import { folderBytes } from '../files/index.ts';
-import { processTree, usageOf } from './process-tree.ts';
+import { folderUse } from '../files/index.ts';
+import { deletedBytes, processTree, usageOf } from './process-tree.ts';
 import type { FailureKind } from './protocol.ts';
 
 /** Limits for one child together with all processes that it starts. */
@@ -16,24 +16,20 @@ export interface ChildLimits {
   readonly processes?: number;
 }
 
-/** A job that failed by itself carries the code that it threw; the host's own codes are `job_crashed`, `job_timeout`, `job_memory_exceeded`, `job_disk_exceeded` and `job_processes_exceeded`. */
+/**
+ * A failure of a child that the host has found: `job_crashed`, `job_not_started`, `job_timeout`, `job_memory_exceeded`,
+ * `job_disk_exceeded`, `job_processes_exceeded`, `disk_full`. What a job reports of itself is a `ReportedJobError`.
+ */
 export class ChildJobError extends KitError {
   readonly kind: FailureKind;
-  /** Position in the child's code where the error arose, for a log. Null if it did not arise in the job. */
-  readonly childStack: string | null;
 
   constructor(
     code: string,
     message: string,
-    {
-      kind = 'input',
-      stack = null,
-      data,
-    }: { kind?: FailureKind; stack?: string | null; data?: Readonly<Record<string, unknown>> } = {},
+    { kind = 'input', data }: { kind?: FailureKind; data?: Readonly<Record<string, unknown>> } = {},
   ) {
     super(code, message, { status: kind === 'input' ? 422 : kind === 'transient' ? 503 : 500, data });
     this.kind = kind;
-    this.childStack = stack;
   }
 }
 
@@ -47,6 +43,8 @@ export const defaultLimits: Required<ChildLimits> = {
 const sampleEveryMs = 80;
 const sampleOftenMs = 20;
 const sampleDiskEveryMs = 200;
+/** A folder that takes long to look at is looked at less often, but not so seldom that a child could hide what it writes. */
+const sampleDiskAtLeastEveryMs = 1_000;
 const bubblewrapOwnProcesses = 2;
 /** Threads that a process may have, on average: Node has a dozen. By default fewer in all than the kernel allows (confinement.ts), so that the host sees them and says so. */
 const tasksOfProcess = 15;
@@ -59,6 +57,9 @@ export function tasksOf(processes: number): number {
 export function limitError(code: string, what: string, limit: number, unit: string): ChildJobError {
   return new ChildJobError(code, `the processing ${what} the ${limit} ${unit} it may`, { data: { limit } });
 }
+
+export const diskExceeded = (diskBytes: number): ChildJobError =>
+  limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes');
 
 /**
  * More than a library writes between two looks. A write that finds no room is lost, and not every library says so; if it
@@ -102,6 +103,10 @@ export class LimitWatch {
   #disk: NodeJS.Timeout | undefined;
   #spaceTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
+  /** True if a look found the disk so full that a write may have failed. */
+  hasSeenScarceDisk = false;
+  /** Size of the largest file that a look found. */
+  largestFileBytes = 0;
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -143,21 +148,25 @@ export class LimitWatch {
     const free = await roomOn(this.#options.workFolder);
     if (this.#isStopped) return;
     if (free < fullBytes) this.#options.onOver(diskFull());
+    this.hasSeenScarceDisk ||= free < 2 * fullBytes;
     this.#spaceTimer = setTimeout(() => void this.#checkSpace(), free < scarceBytes ? sampleOftenMs : sampleEveryMs);
   }
 
   async #lookAtDisk(): Promise<void> {
     const {
+      pid,
       workFolder,
       limits: { diskBytes },
       onOver,
     } = this.#options;
     const began = performance.now();
-    const used = await folderBytes(workFolder);
+    const { bytes: inFolder, largestFileBytes } = await folderUse(workFolder);
+    const bytes = inFolder + (pid === undefined ? 0 : await deletedBytes(processTree(pid)));
     const tookMs = performance.now() - began;
+    this.largestFileBytes = Math.max(this.largestFileBytes, largestFileBytes);
     if (this.#isStopped) return;
-    if (used > diskBytes) onOver(limitError('job_disk_exceeded', 'wrote more to disk than', diskBytes, 'bytes'));
-    // A folder that takes long to look at takes no more than a tenth of the server's time.
-    this.#disk = setTimeout(() => void this.#lookAtDisk(), Math.max(sampleDiskEveryMs, tookMs * 9));
+    if (bytes > diskBytes) onOver(diskExceeded(diskBytes));
+    const pauseMs = Math.min(sampleDiskAtLeastEveryMs, Math.max(sampleDiskEveryMs, tookMs * 9));
+    this.#disk = setTimeout(() => void this.#lookAtDisk(), pauseMs);
   }
 }

@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from 'node:util';
+import { plainText } from './plain-text.ts';
 
 const lineCharacters = 2_000;
 /** In a second. */
@@ -36,7 +36,7 @@ export class LineSplitter {
     const now = performance.now();
     if (now > this.#secondEndsMs) [this.#told, this.#secondEndsMs] = [0, now + 1_000];
     if (++this.#told > maxLines) return;
-    const plain = stripVTControlCharacters(line.slice(0, lineCharacters)).replace(/(?!\t)\p{Cc}/gu, '');
+    const plain = plainText(line.slice(0, lineCharacters));
     if (plain.trim() !== '') this.#tell(plain);
   }
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, opendir, readdir, unlink } from 'node:fs/promises';
+import { opendir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KitError } from '../contract/kit-error.ts';
 import { removeFolder } from '../files/index.ts';
 import { codeBeside } from './bubblewrap.ts';
+import { makeReadableFolder, makeWorkFolder } from './child-user.ts';
 import type { Confinement } from './confinement.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { ChildJob } from './child-job.ts';
@@ -48,6 +49,8 @@ interface Kept {
   readonly owner: string;
   /** `in` is lent, read-only; `work` is the child's own. */
   readonly folder: string;
+  /** True if the child runs as another user than the server. */
+  readonly isOtherUser: boolean;
   jobs: number;
   idle: NodeJS.Timeout | undefined;
 }
@@ -90,7 +93,8 @@ export class ChildPool {
     const child = await this.#childFor(job);
     const { paths, lends } = planLending(job.files ?? [], join(child.folder, 'in'));
     try {
-      await makeLinks(lends, { mayBeSymbolic: this.#options.confinement.kind === 'none' });
+      const { kind, ownFolders } = this.#options.confinement;
+      await makeLinks(lends, { mayBeSymbolic: kind === 'none', readableIn: child.isOtherUser ? ownFolders : null });
       child.jobs += 1;
       const output = await child.runner.run<Output>({ ...job, paths });
       await job.collect?.(join(child.folder, 'work'), output);
@@ -137,15 +141,16 @@ export class ChildPool {
     }
     const folder = join(this.#options.folder, randomUUID());
     const [lent, workFolder] = [join(folder, 'in'), join(folder, 'work')];
-    await Promise.all([lent, workFolder].map((one) => mkdir(one, { recursive: true })));
     const { confinement, limits } = this.#options;
+    const user = confinement.newUser();
+    await Promise.all([makeReadableFolder(lent), makeWorkFolder(workFolder, user)]);
     confinement.warmUp([module, ...imports]);
     const runner = new ChildRunner({
       confinement,
       limits,
-      place: { workFolder, reads: [folderOf(module), ...imports.flatMap(codeBeside)], inbox: lent, lends: [] },
+      place: { workFolder, reads: [folderOf(module), ...imports.flatMap(codeBeside)], inbox: lent, lends: [], user },
     });
-    return { runner, owner, folder, jobs: 0, idle: undefined };
+    return { runner, owner, folder, isOtherUser: user !== null, jobs: 0, idle: undefined };
   }
 
   /** Empties the child's folders and, if possible, keeps the child for the next job. */

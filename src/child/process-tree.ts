@@ -1,5 +1,7 @@
 /** Facts from Linux's /proc about a process and everything that it has started. On other systems a tree is empty. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 
 /** Not every kernel is built with it. */
 const hasChildrenFiles = existsSync(`/proc/self/task/${process.pid}/children`);
@@ -42,7 +44,10 @@ export interface TreeUsage {
   readonly processes: number;
   /** Threads of all of them. */
   readonly tasks: number;
-  /** Resident memory of all processes together; pages of files count once, for the process that has most of them. */
+  /**
+   * Resident memory of all processes together, their page tables, and the kernel's records of their locks. Pages of files
+   * count once, for the process that has most of them.
+   */
   readonly memoryBytes: number;
 }
 
@@ -53,10 +58,59 @@ export function usageOf(pids: readonly number[]): TreeUsage {
     if (status === '') continue;
     processes += 1;
     tasks += number(status, 'Threads');
-    own += number(status, 'RssAnon') + number(status, 'RssShmem');
+    own += number(status, 'RssAnon') + number(status, 'RssShmem') + number(status, 'VmPTE');
     files = Math.max(files, number(status, 'RssFile'));
   }
-  return { processes, tasks, memoryBytes: (own + files) * 1024 };
+  return { processes, tasks, memoryBytes: (own + files) * 1024 + lockBytesOf(pids) };
+}
+
+/** Unit of `Stats.blocks`. */
+const blockBytes = 512;
+
+/** Bytes of files that a tree has removed and still has open: no folder shows them, and they stay on the disk. */
+export async function deletedBytes(pids: readonly number[]): Promise<number> {
+  const byFile = new Map<string, number>();
+  for (const pid of pids) {
+    const folder = `/proc/${pid}/fd`;
+    for (const name of await readdir(folder).catch(() => [])) {
+      const file = await stat(join(folder, name)).catch(() => null);
+      if (file?.isFile() && file.nlink === 0) byFile.set(`${file.dev} ${file.ino}`, file.blocks * blockBytes);
+    }
+  }
+  return [...byFile.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** Kernel memory for one lock on a file. */
+const bytesOfLock = 256;
+/** About 15,000 locks; an honest tree has a few. */
+const maxLockTextBytes = 1024 * 1024;
+
+/** Estimates the kernel's memory for locks on files. Infinite for a tree that has most of more locks than anybody needs. */
+function lockBytesOf(pids: readonly number[]): number {
+  const { text, isCut } = beginningOf('/proc/locks', maxLockTextBytes);
+  const owners = [...text.matchAll(/ (?:READ|WRITE) +(\d+) /g)].map(([, pid]) => Number(pid));
+  const own = new Set(pids);
+  const count = owners.filter((pid) => own.has(pid)).length;
+  return isCut && count > owners.length / 2 ? Infinity : count * bytesOfLock;
+}
+
+function beginningOf(path: string, maxBytes: number): { text: string; isCut: boolean } {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const buffer = Buffer.allocUnsafe(64 * 1024);
+      let text = '';
+      for (let bytes = -1; bytes !== 0 && text.length < maxBytes;) {
+        bytes = readSync(file, buffer, 0, buffer.length, null);
+        text += buffer.toString('latin1', 0, bytes);
+      }
+      return { text, isCut: text.length >= maxBytes };
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return { text: '', isCut: false };
+  }
 }
 
 /** Memory is in KiB there. */

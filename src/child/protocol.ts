@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { ChannelLimits } from './channel.ts';
+import { plainText } from './plain-text.ts';
 
 /** Host to child. */
 export type ToChild =
@@ -9,12 +10,12 @@ export type ToChild =
   | { type: 'end' };
 
 /**
- * Kind of a failure. `input`: a mistake in the input, and the message names the change to make. `transient`: disk or system, so it is
+ * Kind of a failure, as its code tells it. What a child reports is a claim; see `ReportedJobError`. `input`: a mistake in the input, and the message names the change to make. `transient`: disk or system, so it is
  * tried again. `bug`: a mistake in the code, with a stack for the log.
  */
 export type FailureKind = 'input' | 'transient' | 'bug';
 
-const text = z.string().max(16_384);
+const text = z.string().max(16_384).transform(plainText);
 
 /**
  * Bounds of the messages of one child. Parsing a result of this size takes a third of a second at the worst; pictures and
@@ -39,7 +40,6 @@ export const fromChild = z.discriminatedUnion('type', [
     kind: z.enum(['input', 'transient', 'bug']),
     code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
     message: text,
-    data: z.record(z.string(), z.unknown()),
     stack: text.nullable(),
   }),
 ]);

@@ -9,6 +9,7 @@ import { Channel, channelDescriptor } from './channel.ts';
 import type { Confinement } from './confinement.ts';
 import type { ChildJob } from './child-job.ts';
 import {
+  diskExceeded,
   diskFull,
   isDiskFull,
   ChildJobError,
@@ -22,9 +23,8 @@ import { LineSplitter } from './line-splitter.ts';
 import { firstChildOf, hasEnded, processTree, type KnownProcess } from './process-tree.ts';
 import { folderUse } from '../files/index.ts';
 import { childLimits, fromChild, type FromChild, type ToChild } from './protocol.ts';
+import { ReportedJobError } from './reported-error.ts';
 
-/** GDAL's words for a write that failed, where it has removed the file since. The disk itself has room. */
-const isCutShort = ({ message }: { readonly message: string }) => /\bwrite error\b|file too large/i.test(message);
 /** Share of the limit for one file. The last write may have been cut off entirely. */
 const almostFull = 0.9;
 /** After a cancel message, before SIGKILL. */
@@ -184,16 +184,26 @@ export class ChildRunner {
       }
       // Between two looks of the watch it may have filled up.
       if (answer !== null && (await isDiskFull(this.#workFolder))) throw diskFull();
+      await this.requireDiskLimit();
       if (answer?.type === 'done') return answer.output as Output; // the type that the caller's job has
-      // A write that the limit has cut short ends a library's call, or a program, with an error of its own.
-      if (answer?.type === 'failed' && (isCutShort(answer) || (await this.#isFileFull()))) throw this.#fileTooLarge();
-      if (answer?.type === 'failed') throw new ChildJobError(answer.code, answer.message, answer);
+      // A write that finds no room, or that the limit has cut short, ends a library's call, or a program, with an error of its own.
+      if (answer?.type === 'failed' && this.#watch.hasSeenScarceDisk) throw diskFull();
+      if (answer?.type === 'failed' && this.#isFileFull()) throw this.#fileTooLarge();
+      if (answer?.type === 'failed') throw new ReportedJobError(answer);
       throw this.#crash(exit);
     } finally {
       clearTimeout(deadline);
       this.#onMemory = undefined;
       job.signal?.removeEventListener('abort', onAbort);
     }
+  }
+
+  /** Throws `ChildJobError` if the work folder takes up more than it may. The watch looks only now and then. */
+  async requireDiskLimit(): Promise<void> {
+    const { diskBytes } = this.#limits;
+    const { bytes, largestFileBytes } = await folderUse(this.#workFolder);
+    this.#watch.largestFileBytes = Math.max(this.#watch.largestFileBytes, largestFileBytes);
+    if (bytes > diskBytes) throw diskExceeded(diskBytes);
   }
 
   /** Ends the process and all that it has started, and waits until they are gone. */
@@ -289,10 +299,9 @@ export class ChildRunner {
     return limitError('job_disk_exceeded', 'wrote a larger file than', this.#limits.diskBytes, 'bytes');
   }
 
-  /** True if the largest file is so close to its limit that a library's next write would have exceeded it. */
-  async #isFileFull(): Promise<boolean> {
-    const { largestFileBytes } = await folderUse(this.#workFolder);
-    return largestFileBytes >= this.#limits.diskBytes * almostFull;
+  /** True if the largest file was so close to its limit that a library's next write would have exceeded it. */
+  #isFileFull(): boolean {
+    return this.#watch.largestFileBytes >= this.#limits.diskBytes * almostFull;
   }
 
   /** Describes an end that nobody asked for. The kernel ends a process in its own ways when it exceeds a kernel limit. */

@@ -53,6 +53,7 @@ export default defineCommand(import.meta, {
       await Promise.all([served.close(), app.stopWork()]);
       await app.close();
     });
+    for (const weakness of confinement.weaknesses) log.warn({}, weakness);
     log.info({ confinement: confinement.summary }, 'the app opens foreign files in child processes');
     const unfinished = await app.work().catch(async (error: unknown) => {
       // Without a worker, the server would accept runs that never start.

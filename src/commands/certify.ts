@@ -17,6 +17,7 @@ import {
 } from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
 import { readReport, unmetDemand } from './certify/read-report.ts';
+import { contradiction } from './certify/recheck.ts';
 import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.ts';
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
@@ -48,32 +49,40 @@ export default defineCommand(import.meta, {
   },
 });
 
-/** Verifies the signature and the digests of a report, and checks it against the demands. */
-async function verify({ reportFile, publicKeyFile, level, challenge, expectFile }: VerifyOptions): Promise<number> {
+/** Exit statuses of `verify`. */
+const verified = { good: 0, notGood: 1, notTrusted: 2 } as const;
+
+/** Verifies the signature and the digests of a report, judges its traces again, and checks it against the demands. */
+async function verify({ reportFile, publicKeyFile, expectFile, ...demands }: VerifyOptions): Promise<number> {
   const report = await readReport(reportFile);
   const allowed = expectFile === null ? [] : await readExpected(expectFile);
   const fault =
     (await faultOfReport(report, publicKeyFile === null ? null : await readPublicKey(publicKeyFile))) ??
-    unmetDemand(report, { level, challenge, allowed });
-  if (fault !== null) console.log(`NOT GOOD: ${fault}`);
-  else
-    console.log(
-      [
-        `good: ${report.status} ${report.result}`,
-        report.app,
-        `plan ${report.planVersion}`,
-        `${report.scenarios.length} scenarios`,
-        `level ${report.level ?? 'none'}`,
-        `challenge ${report.challenge?.seed ?? 'none'}`,
-        `${report.expected.met.length} expected failures`,
-        report.finishedAt,
-      ].join('  '),
-    );
-  if (publicKeyFile === null && report.signature)
-    console.log(
-      `the report itself names the key that signed it; compare that key with the one you trust, or give yours with --public-key:\n${keyOfReport(report)}`,
-    );
-  return fault === null ? 0 : 1;
+    contradiction(report) ??
+    unmetDemand(report, { ...demands, allowed });
+  if (fault !== null) {
+    console.log(`NOT GOOD: ${fault}`);
+    return verified.notGood;
+  }
+  const facts = [
+    `${report.status} ${report.result}`,
+    report.app,
+    `plan ${report.planVersion}`,
+    `polls every ${report.limits.pollIntervalMs.min} to ${report.limits.pollIntervalMs.max} ms`,
+    `${report.scenarios.length} scenarios`,
+    `level ${report.level ?? 'none'}`,
+    `challenge ${report.challenge?.seed ?? 'none'}`,
+    `${report.expected.met.length} expected failures`,
+    report.finishedAt,
+  ].join('  ');
+  if (publicKeyFile !== null) {
+    console.log(`good: ${facts}`);
+    return verified.good;
+  }
+  console.log(
+    `NOT TRUSTED: the report agrees with itself, but anybody can sign a report. Give the key that you trust with --public-key FILE.\n${facts}\nThe report names this key:\n${keyOfReport(report)}`,
+  );
+  return verified.notTrusted;
 }
 
 async function certify(options: CertifyOptions): Promise<number> {
@@ -168,6 +177,7 @@ async function certify(options: CertifyOptions): Promise<number> {
     const summary = summarize(reports, {
       app: launchUrl,
       planVersion,
+      limits: profile.limits,
       startedAt,
       finishedAt: new Date(),
       expected,

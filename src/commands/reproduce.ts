@@ -11,9 +11,9 @@ import type { RunOutput } from '../app/processing/take-outputs.ts';
 import { KitError } from '../contract/index.ts';
 import { createPlatformClient } from '../platform-client/index.ts';
 import {
-  ChildJobError,
   confinementSettings,
   confinementVariables,
+  ReportedJobError,
   runInChild,
   type Confinement,
 } from '../child/index.ts';
@@ -225,7 +225,8 @@ async function compareFile(
         workFolder: join(folder, 'compare'),
         confinement,
       }).catch((error: unknown) => {
-        if (error instanceof ChildJobError && error.kind === 'input') return `cannot be read: ${error.message}`;
+        if (error instanceof ReportedJobError && error.claimedKind === 'input')
+          return `cannot be read: ${error.message}`;
         throw error;
       }),
     );

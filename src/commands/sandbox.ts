@@ -51,6 +51,7 @@ export default defineCommand(import.meta, {
       },
     );
     sandbox.listensAt(served.url);
+    for (const weakness of confinement.weaknesses) log.warn({}, weakness);
     log.info({ confinement: confinement.summary }, 'the sandbox opens foreign files in child processes');
     stopOnSignal(async () => {
       await served.close();

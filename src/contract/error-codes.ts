@@ -100,14 +100,30 @@ export const errorBody = z.object({
 /** The body of an error response (spec 7). */
 export type ErrorBody = z.infer<typeof errorBody>;
 
-/** Zod's issues as the contract's `details`. */
+/** Number of wrong values that an answer lists: a body of a megabyte may have a hundred thousand. */
+const maxDetails = 50;
+
+/** Zod's issues as the contract's `details`, the first 50 of them. */
 export function validationDetails(error: z.ZodError): ValidationDetail[] {
-  return error.issues.flatMap((issue) => {
-    const path = issue.path.join('.');
-    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
-    return issue.keys.map((key) => ({
-      path: [...issue.path, key.slice(0, 100)].join('.'),
-      message: 'is not known here',
-    }));
-  });
+  const details: ValidationDetail[] = [];
+  let count = 0;
+  for (const issue of error.issues) {
+    const keys = issue.code === 'unrecognized_keys' ? issue.keys : [null];
+    count += keys.length;
+    for (const key of keys.slice(0, maxDetails - details.length))
+      details.push(
+        key === null
+          ? { path: issue.path.join('.'), message: issue.message }
+          : { path: [...issue.path, key.slice(0, 100)].join('.'), message: 'is not known here' },
+      );
+  }
+  return withCount(details, count);
+}
+
+/** Details, and a last one that says how many more there are. */
+export function withCount(details: readonly ValidationDetail[], count: number): ValidationDetail[] {
+  const listed = details.slice(0, maxDetails);
+  return count > listed.length
+    ? [...listed, { path: '', message: `and ${count - listed.length} more values are wrong` }]
+    : listed;
 }

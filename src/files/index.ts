@@ -1,6 +1,7 @@
 /** Files and folders of the machine, their JSON, and the errors of its system. */
 export { importDefault } from './import-default.ts';
 export { isRecord, ownJson } from './json.ts';
+export { identityOf, isSameFile, type FileIdentity } from './file-identity.ts';
 export { folderBytes, folderUse } from './folder-bytes.ts';
 export { isPackage, kitFolder, kitRoot, kitVersion, vendoredFolders } from './kit-folder.ts';
 export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } from './plain-file.ts';

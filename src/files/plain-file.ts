@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants, createWriteStream } from 'node:fs';
-import { chmod, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { KitError } from '../contract/kit-error.ts';
@@ -32,7 +32,7 @@ export async function requirePlainFile(path: string): Promise<number> {
 export async function movePlainFile(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
   await requirePlainFile(from);
-  await chmod(from, ofOwnerOnly);
+  await takeOver(from);
   await rename(from, to);
 }
 
@@ -60,4 +60,12 @@ export async function copyPlainFile(from: string, to: string, { maxBytes = Infin
     await source.close();
     await rm(aside, { force: true });
   }
+}
+
+/** Makes a file of a child that is gone the server's own. */
+async function takeOver(path: string): Promise<void> {
+  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
+  const { uid: owner } = await lstat(path);
+  if (uid !== undefined && gid !== undefined && owner !== uid) await chown(path, uid, gid);
+  await chmod(path, ofOwnerOnly);
 }

@@ -122,6 +122,14 @@ const migrations: readonly (string | ((database: SandboxDatabase) => void))[] = 
   // Launches with deleted calls, because the trace has a limited size.
   'create table trace_cuts (launch_id text primary key) strict',
   searchBySql,
+  // Violations outlive their calls, and a cut says how many calls are gone.
+  `
+  alter table trace_cuts add column calls integer not null default 1;
+  create table kept_violations (
+    launch_id text not null, rule text not null, calls text not null, violation text not null,
+    primary key (launch_id, rule, calls)
+  ) strict;
+  `,
 ];
 
 /** Prepares the items for searches by SQL: an R*Tree of their boxes, and their properties as JSONB. */

@@ -18,7 +18,7 @@ import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import type { LaunchCalls } from '../../src/platform-client/index.ts';
-import { ChildJobError } from '../../src/child/index.ts';
+import { ChildJobError, ReportedJobError } from '../../src/child/index.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
@@ -274,11 +274,18 @@ test("a defect of a step is told as one, and its stack is in the log; a damaged 
   const { engine, reach, store, logged } = await start({
     process: async (_folder, attempt) => {
       if (attempt === 1)
-        throw new ChildJobError('job_failed', 'x is not a function', {
+        throw new ReportedJobError({
           kind: 'bug',
+          code: 'job_failed',
+          message: 'x is not a function',
           stack: 'TypeError: x is not a function\n    at run (ndvi/index.ts:1:1)',
         });
-      throw new ChildJobError('not_a_raster', 'the file is no raster', { kind: 'input' });
+      throw new ReportedJobError({
+        kind: 'input',
+        code: 'not_a_raster',
+        message: 'the file is no raster',
+        stack: null,
+      });
     },
   });
   const { id } = await engine.start('launch', wanted);

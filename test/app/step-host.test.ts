@@ -94,7 +94,7 @@ describe('limits', () => {
           const path = join(to, 'a.tif');
           await writeFile(path, 'pixels');
           if (isOpen) await sleep(300);
-          return [{ path, ofItem: null }];
+          return [{ path, ofItem: { observedAt: null, bands: [] } }];
         },
       } as unknown as PlatformInput,
       inChild: async () => {

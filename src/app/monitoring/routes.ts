@@ -1,5 +1,6 @@
-import { Router, type RequestHandler } from 'express';
-import { isLocalRequest, wasForwarded } from '../../server/index.ts';
+import { Router, type Request, type RequestHandler } from 'express';
+import { isLoopbackName } from '../../contract/index.ts';
+import { hostNameOf, isLocalRequest, wasForwarded } from '../../server/index.ts';
 import { RequestError } from '../web/errors.ts';
 import type { Metrics, MetricsSources } from './metrics.ts';
 import { checkReadiness, type ReadinessOptions } from './readiness.ts';
@@ -45,8 +46,13 @@ const nothingHere = () => new RequestError(404, 'not_found', 'There is nothing h
 /** The proxy serves users; Prometheus asks each process directly. */
 const notForwarded: RequestHandler = (req, _res, next) => next(wasForwarded(req) ? nothingHere() : undefined);
 
-/** A request that a proxy passes on does not count as local, from any address. */
+/** A request that a proxy passes on does not count as local, from any address; nor one of a page whose name leads to this machine. */
 const onLoopbackOnly: RequestHandler = (req, _res, next) => {
-  if (isLocalRequest(req)) return next();
+  if (isLocalRequest(req) && namesLoopback(req)) return next();
   throw nothingHere();
 };
+
+function namesLoopback(req: Request): boolean {
+  const name = hostNameOf(req.get('host'));
+  return req.headersDistinct['host']?.length === 1 && name !== null && isLoopbackName(name);
+}

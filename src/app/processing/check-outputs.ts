@@ -1,5 +1,5 @@
 /** Only for child processes: holds what a step has left against what it declares. */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { alphaOf, isSignedByte, maskOf, readerOf } from '../../raster/band-reader.ts';
@@ -29,6 +29,50 @@ export interface MadeOutput {
   readonly name: string;
   readonly path: string;
   readonly declared: OutputDeclaration;
+}
+
+/** Access modes of a descriptor's flags (open(2)). */
+const accessMode = 3;
+const readOnly = 0;
+
+/**
+ * Throws if the step, or a program that it started and left, still has an output open for writing: a dataset that nobody
+ * closed has not written all of its pixels yet. Does nothing on a system without `/proc`.
+ */
+export function requireClosed(step: AnyStep, paths: Readonly<Record<string, string>>): void {
+  const open = outputsOf(step).filter(([name]) => isOpenForWriting(paths[name] ?? ''));
+  if (open.length > 0)
+    throw new BrokenStepError(
+      step.id,
+      `left ${open.map(([, { fileName }]) => fileName).join(' and ')} open: close each dataset before run() ends, or part of its data is missing`,
+    );
+}
+
+function isOpenForWriting(path: string): boolean {
+  return processesHere().some((pid) =>
+    namesIn(`/proc/${pid}/fd`).some((descriptor) => {
+      try {
+        if (readlinkSync(`/proc/${pid}/fd/${descriptor}`) !== path) return false;
+        const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8'))?.[1];
+        return (Number.parseInt(flags ?? '0', 8) & accessMode) !== readOnly;
+      } catch {
+        // It was closed meanwhile.
+        return false;
+      }
+    }),
+  );
+}
+
+/** This process and those that it has started: a confined process sees no others. Without confinement, this process alone. */
+const processesHere = () =>
+  process.env['CONFINED'] === 'yes' ? namesIn('/proc').filter((name) => /^\d+$/.test(name)) : [String(process.pid)];
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 /** The outputs that are there, as they are declared. Throws where one is not, or is missing and not optional. */
@@ -93,6 +137,8 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
         (band.nodata === undefined || isMasked || !canKeepNodata(band.dataType, band.nodata));
       if (!mayName && !Object.is(got.nodata, band.nodata))
         fail(`wrote nodata ${got.nodata} in band ${i + 1}, but declares ${band.nodata}`);
+      if (declaration.bands !== 'as-input' && hasStrayNaN(output, i + 1))
+        fail(`wrote NaN into band ${i + 1}, which declares nodata ${band.nodata}: NaN is no value there, and no gap`);
     });
   } finally {
     output.close();
@@ -102,6 +148,23 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
 /** True if an output of this type can keep the input's nodata value. A Byte cannot hold -10000, and GDAL drops the nodata of 64-bit integers. */
 const canKeepNodata = (dataType: string, nodata: number): boolean =>
   canHold(dataType, nodata) && !dataType.endsWith('Int64');
+
+/** True if a band of real numbers that names another value for gaps has NaN. Alpha and masks say themselves what counts. */
+function hasStrayNaN(output: gdal.Dataset, number: number): boolean {
+  const band = output.bands.get(number);
+  const isReal = band.dataType === 'Float32' || band.dataType === 'Float64';
+  const { noDataValue } = band;
+  if (!isReal || noDataValue === null || Number.isNaN(noDataValue) || alphaOf(output) !== null) return false;
+  const { x: width, y: height } = output.rasterSize;
+  const rows = Math.max(1, Math.floor(1_000_000 / width));
+  const values = new Float64Array(width * rows);
+  for (let y = 0; y < height; y += rows) {
+    const count = Math.min(rows, height - y);
+    band.pixels.read(0, y, width, count, values);
+    if (values.subarray(0, width * count).some(Number.isNaN)) return true;
+  }
+  return false;
+}
 
 /** True if a valid pixel of a raster has this stored value. */
 function hasValid(output: gdal.Dataset, value: number): boolean {

@@ -1,68 +1,48 @@
 /** Only for child processes: what made an output, written into it. */
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import gdal from 'gdal-async';
-import type { ItemFacts } from '../../raster/band-reader.ts';
-import type { FileDigests } from '../../child/in-child.ts';
 import { addMetadata, readMetadata, type Metadata } from '../../raster/metadata.ts';
 import type { MadeOutput } from './check-outputs.ts';
+import { hashedInputs, type UnhashedInputs } from './input-digests.ts';
 import { makeProvenance, provenanceTag } from './make-provenance.ts';
-import type { ProvenanceKnown, ReadInputs } from './provenance.ts';
+import type { ProvenanceKnown } from './provenance.ts';
 
-/** The files of one input, where they lie. */
-interface InputFiles {
-  readonly name: string;
-  readonly paths: readonly string[];
-  readonly ofItems?: readonly ItemFacts[] | undefined;
+/** Provenance as far as it is known when a step's process starts. */
+export interface StampKnown {
+  readonly known: ProvenanceKnown;
+  readonly inputs: UnhashedInputs;
 }
 
 export interface Stamp {
   /**
-   * For outputs that are written while the input's digests are still being taken: each stands for itself, as long as it will be.
+   * For outputs that are written before the input's digests are known: each stands for itself, as long as it will be.
    * A Cloud Optimized GeoTIFF cannot be given metadata afterwards.
    */
   readonly metadata: Metadata;
-  /** Puts the digests in their places; what was read. */
-  settle(made: readonly MadeOutput[]): Promise<ReadInputs>;
+  /** Puts the digests in their places. They have the order of the inputs' files. */
+  settle(made: readonly MadeOutput[], sha256s: () => Promise<readonly string[]>): Promise<void>;
 }
 
 /** Stamp of a trial. Nobody keeps its output. */
-export const noStamp: Stamp = { metadata: {}, settle: () => Promise.resolve([]) };
+export const noStamp: Stamp = { metadata: {}, settle: () => Promise.resolve() };
 
-function writtenFacts({ observedAt, bands }: ItemFacts = { observedAt: null, bands: [] }) {
-  return {
-    ...(observedAt !== null && { observedAt }),
-    ...(bands.length > 0 && { bands: bands.map((band) => ({ ...band, names: [...band.names] })) }),
-  };
-}
-
-export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[], digests: FileDigests): Stamp {
+export function beginStamp({ known, inputs }: StampKnown): Stamp {
   const salt = randomBytes(16).toString('hex');
   const placeholder = (name: string) => createHash('sha256').update(`${salt} ${name}`).digest('hex');
-  const taken = digests.of(inputs.flatMap(({ paths }) => paths));
-  const pending: ReadInputs = inputs.map(({ name, paths, ofItems = [] }, i) => ({
-    name,
-    files: paths.map((path, j) => ({
-      // A name may hold what no terminal is to be shown, and what parts a path elsewhere.
-      fileName: basename(path).replace(/[\p{Cc}\\]/gu, '_'),
-      sizeBytes: statSync(path).size,
-      sha256: placeholder(`${i} ${j}`),
-      ...writtenFacts(ofItems[j]),
-    })),
-  }));
+  const files = inputs.flatMap((input) => input.files);
+  const pending = hashedInputs(
+    inputs,
+    files.map((_file, i) => placeholder(String(i))),
+  );
   const before = { ...makeProvenance(known, pending, gdal.version), digest: placeholder('digest') };
   return {
     metadata: { [provenanceTag]: JSON.stringify(before) },
-    async settle(made) {
-      const found = [...(await taken)];
-      const read = pending.map(({ name, files }) => ({
-        name,
-        files: files.map((file) => ({ ...file, ...found.shift() })),
-      }));
-      const after = makeProvenance(known, read, gdal.version);
+    async settle(made, sha256s) {
+      const after = makeProvenance(known, hashedInputs(inputs, await sha256s()), gdal.version);
       const digestsOf = ({ inputs: all, digest }: typeof after) => [
-        ...all.flatMap(({ files }) => files.map(({ sha256 }) => sha256)),
+        ...all.flatMap((input) => input.files.map(({ sha256 }) => sha256)),
         digest,
       ];
       const values = digestsOf(after);
@@ -78,7 +58,6 @@ export function beginStamp(known: ProvenanceKnown, inputs: readonly InputFiles[]
             `${basename(path)} still says what made its input: write the job's metadata into a COG (docs/steps-inputs-outputs.md)`,
           );
       }
-      return read;
     },
   };
 }

@@ -4,6 +4,7 @@ import {
   ChildJobError,
   defaultLimits,
   FairQueue,
+  FileDigests,
   runInChild,
   type ChildLimits,
   type Confinement,
@@ -19,6 +20,7 @@ import { openHostServices, requireServices, type ExternalServices } from './host
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
 import { makeProvenance } from './make-provenance.ts';
+import { digestsQuestion, hashedInputs, hashInputs, measureInputs } from './input-digests.ts';
 import type { Provenance, ProvenanceKnown } from './provenance.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
@@ -98,6 +100,9 @@ export interface StepRunOptions {
   /** Repeats a call to the platform while that is away. Default: calls once. */
   readonly retryWhileDown?: <T>(call: () => Promise<T>) => Promise<T>;
 }
+
+/** Maximum size of files that the server hashes on its main thread: some 3 ms. */
+const hashedAtOnceBytes = 1024 * 1024;
 
 /** Part of the progress bar in which items are fetched. */
 const fetchPart = 0.2;
@@ -233,11 +238,12 @@ export function createStepHost(options: StepHostOptions): StepHost {
       software: await code.software(),
     };
     const files = sources.flatMap(({ paths }) => paths.map((path): LentFile => ({ path, name: basename(path) })));
+    const unhashed = await measureInputs(sources);
     const input: StepJobInput = {
       definition: options.definition.module,
       stepId: step.id,
       parameters: task.parameters,
-      provenance: known,
+      provenance: { known, inputs: unhashed },
       inputs: sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length })),
     };
     let fraction = 0;
@@ -253,50 +259,63 @@ export function createStepHost(options: StepHostOptions): StepHost {
       },
     );
     const { confinement, onMemory } = options;
+    const digests = new FileDigests({ smallBytes: hashedAtOnceBytes });
+    // The child reads its files meanwhile, and can change none of them.
+    const inputDigests = hashInputs(sources, digests);
+    inputDigests.catch(() => {});
     const imports = [new URL(options.definition.module)];
-    const answer = await inChild<unknown>({
-      module: stepJob,
-      input,
-      files,
-      imports,
-      workFolder: stepFolder,
-      confinement,
-      limits,
-      signal,
-      onProgress: (now, note) => onProgress((fraction = now), note),
-      onAsk: services ? (question, asking) => services.answer(question, asking) : undefined,
-      reads: services?.reads ?? [],
-      onPrinted,
-      onMemory,
-      inspectPort: options.inspectPort,
-    })
-      .then(
-        (given) => {
-          lacksProcesses = false;
-          return given;
-        },
-        (error: unknown) => {
-          lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
-          throw error;
-        },
-      )
-      .catch((error: unknown) => {
-        throw isCut && error instanceof ChildJobError && error.code === 'job_disk_exceeded'
-          ? workDiskFull(error)
-          : error;
-      })
-      .finally(() => services?.settled());
-    const outputs = await takeOutputs(step, answer, workFolder);
-    const { inputs, gdalVersion, result } = answered.parse(answer);
-    const made = makeProvenance(known, inputs, gdalVersion);
-    return {
-      outputs:
-        options.packsOutputs && outputs.length > 1
-          ? [await packOutputs(outputs, made, join(workFolder, 'output', `${step.id}.zip`), signal)]
-          : outputs,
-      provenance: made,
-      result: readResult(result),
+    const ask = async (question: unknown, asking: AbortSignal): Promise<unknown> => {
+      if (digestsQuestion.safeParse(question).success) return inputDigests;
+      if (services) return services.answer(question, asking);
+      throw new ChildJobError('job_crashed', 'the process was ended: it asked what nobody answers');
     };
+    try {
+      const answer = await inChild<unknown>({
+        module: stepJob,
+        input,
+        files,
+        imports,
+        workFolder: stepFolder,
+        confinement,
+        limits,
+        signal,
+        onProgress: (now, note) => onProgress((fraction = now), note),
+        onAsk: ask,
+        reads: services?.reads ?? [],
+        onPrinted,
+        onMemory,
+        inspectPort: options.inspectPort,
+      })
+        .then(
+          (given) => {
+            lacksProcesses = false;
+            return given;
+          },
+          (error: unknown) => {
+            lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
+            throw error;
+          },
+        )
+        .catch((error: unknown) => {
+          throw isCut && error instanceof ChildJobError && error.code === 'job_disk_exceeded'
+            ? workDiskFull(error)
+            : error;
+        })
+        .finally(() => services?.settled());
+      const outputFolder = join(workFolder, 'output');
+      const outputs = await takeOutputs(step, { stepFolder, outputFolder }, digests);
+      const made = makeProvenance(known, hashedInputs(unhashed, await inputDigests), confinement.gdalVersion);
+      return {
+        outputs:
+          options.packsOutputs && outputs.length > 1
+            ? [await packOutputs(outputs, made, join(outputFolder, `${step.id}.zip`), signal)]
+            : outputs,
+        provenance: made,
+        result: readResult(answered.parse(answer).result),
+      };
+    } finally {
+      await digests.close();
+    }
   }
 
   async function check(stepId: string, parameters: unknown, input: RunInput, signal?: AbortSignal) {

@@ -10,7 +10,7 @@ import { eachStrip, walkBands, walkStrips } from '../../raster/block-walk.ts';
 import type { ChildContext, Job } from '../../child/in-child.ts';
 import { createRaster, gridOf, nameBands, writeCog } from '../../raster/cog.ts';
 import { openFeatures, type Features } from '../../raster/features.ts';
-import { FileDigests, partOf, type FileDigest } from '../../child/in-child.ts';
+import { partOf } from '../../child/in-child.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openScene, requireSameGrid, type Scene } from '../../raster/scene.ts';
 import { writeSyntheticScene, writeSyntheticZones } from '../../raster/synthetic-scene.ts';
@@ -25,14 +25,14 @@ import {
   type StepJob,
 } from '../../steps/step.ts';
 import { inContainer } from '../../steps/container.ts';
-import { checkOutputs, type MadeOutput } from './check-outputs.ts';
+import { checkOutputs, requireClosed, type MadeOutput } from './check-outputs.ts';
 import { classifyStepError } from './classify-step-error.ts';
 import type { SceneBand } from '../../raster/scene.ts';
 import type { OutputSummary, RunResult } from './output-summary.ts';
 import { containerAnswer, type ContainerQuestion } from './container-messages.ts';
 import type { ModelQuestion } from './platform-models.ts';
-import type { ProvenanceKnown, ReadInputs } from './provenance.ts';
-import { beginStamp, noStamp } from './stamp.ts';
+import { digestsAnswer, type DigestsQuestion } from './input-digests.ts';
+import { beginStamp, noStamp, type StampKnown } from './stamp.ts';
 import type { StepParameters } from './step-parameters.ts';
 
 export interface StepJobInput {
@@ -41,7 +41,7 @@ export interface StepJobInput {
   readonly stepId: string;
   readonly parameters: StepParameters;
   /** Null for a trial, whose output nobody keeps. */
-  readonly provenance: ProvenanceKnown | null;
+  readonly provenance: StampKnown | null;
   /** In the order of the files that the job is lent. */
   readonly inputs: readonly {
     readonly name: string;
@@ -56,17 +56,10 @@ export interface StepJobInput {
 
 /** Checked output that the step left in its work folder. */
 export interface StepOutput {
-  /** In the order of the declaration. */
-  readonly outputs: readonly StepFile[];
+  /** Names of the outputs that are there, in the order of the declaration. */
+  readonly outputs: readonly string[];
   /** Result of the first raster or features. Null if there is none, or if it could not be made, which is no fault of the output. */
   readonly result: RunResult | null;
-  readonly inputs: ReadInputs;
-  readonly gdalVersion: string;
-}
-
-export interface StepFile extends FileDigest {
-  /** The output's, in the declaration. */
-  readonly name: string;
 }
 
 /** Maximum number of bands in `readings`. */
@@ -75,8 +68,8 @@ const maxReadings = 16;
 /** Pixels between the synthetic inputs of a step that has several. */
 const shiftOfInput = 700;
 
-/** Parts of the progress bar: making or opening the input, the step, checking and hashing the output. */
-const parts = { input: 0.05, step: 0.95, digest: 0.98 };
+/** Parts of the progress bar: making or opening the input, the step, checking the output. */
+const parts = { input: 0.05, step: 0.95, check: 0.98 };
 
 const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   const { steps } = await importDefault<{ steps: readonly AnyStep[] }>(input.definition);
@@ -89,9 +82,8 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   );
   const { inputs, scene, close } = await openInputs(input, step, context);
   fitBlockCache(Object.values(inputs).flatMap((one) => ('bands' in one ? one.datasets : [])));
-  const digests = new FileDigests();
   try {
-    const stamp = input.provenance ? beginStamp(input.provenance, filesOf(input, context.files), digests) : noStamp;
+    const stamp = input.provenance ? beginStamp(input.provenance) : noStamp;
     const { metadata } = stamp;
     context.progress(parts.input, step.title);
     const stepWork = join(context.workFolder, 'work');
@@ -140,17 +132,17 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     context.signal.throwIfAborted();
 
     context.progress(parts.step, 'checking the output');
+    requireClosed(step, paths);
     const made = checkOutputs(step, paths, scene);
-    const read = await stamp.settle(made);
-    const taken = digests.of(made.map(({ path }) => path));
-    context.progress(parts.digest, 'summing it up');
+    await stamp.settle(made, async () =>
+      digestsAnswer.parse(await context.ask({ type: 'input-digests' } satisfies DigestsQuestion)),
+    );
+    context.progress(parts.check, 'summing it up');
     const drawn = await makeResult(made, input.parameters, stepWork);
     const result = drawn && { ...drawn, summary: { ...drawn.summary, readings: [...readings.values()] } };
-    const outputs = (await taken).map((one, i) => ({ name: made[i]?.name ?? '', ...one }));
-    return { outputs, result, inputs: read, gdalVersion: gdal.version };
+    return { outputs: made.map(({ name }) => name), result };
   } finally {
     close();
-    await digests.close();
   }
 };
 export default job;
@@ -220,16 +212,6 @@ async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolde
   const main = opened.find(([name]) => name === mainInput(step)?.[0])?.[1];
   // The main input is one of rasters.
   return { inputs: Object.fromEntries(opened), scene: (main as Scene | undefined) ?? openScene([]), close };
-}
-
-/** Lists the files that the step will read, by input. */
-function filesOf({ inputs }: StepJobInput, files: readonly string[]) {
-  let from = 0;
-  return inputs.map(({ name, fileCount, ofItems }) => ({
-    name,
-    paths: files.slice(from, (from += fileCount)),
-    ofItems,
-  }));
 }
 
 /** Each input in a place of its own in the landscape, all on the same grid; features are the quarters of it. */

@@ -1,13 +1,21 @@
 import * as z from 'zod';
-import { KitError, type ValidationDetail } from '../../contract/index.ts';
+import { KitError, withCount, type ValidationDetail } from '../../contract/index.ts';
 import { areaInWords, type Area } from '../../steps/area.ts';
 import type { StepDeclaration } from '../../steps/step.ts';
+
+/** Wrong parameters that an error's message names. */
+const maxInMessage = 3;
 
 export class InvalidParametersError extends KitError {
   readonly details: readonly ValidationDetail[];
 
-  constructor(stepId: string, details: readonly ValidationDetail[]) {
-    const reasons = details.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  constructor(stepId: string, all: readonly ValidationDetail[]) {
+    const details = withCount(all, all.length);
+    const more = all.length > maxInMessage ? `; and ${all.length - maxInMessage} more` : '';
+    const reasons = `${all
+      .slice(0, maxInMessage)
+      .map(({ path, message }) => `${path}: ${message}`)
+      .join('; ')}${more}`;
     super('invalid_parameters', `step ${stepId} cannot run with these parameters: ${reasons}`, {
       status: 400,
       data: { details },
@@ -86,7 +94,10 @@ export function checkParameters(step: StepDeclaration, parameters: unknown): Ste
     step.id,
     read.error.issues.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => ({ path: key, message: `is not a parameter of this step, which knows ${known}` }))
+        ? issue.keys.map((key) => ({
+            path: key.slice(0, 100),
+            message: `is not a parameter of this step, which knows ${known}`,
+          }))
         : [{ path: issue.path.join('.') || 'parameters', message: issue.message }],
     ),
   );

@@ -1,38 +1,47 @@
+import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { KitError } from '../../contract/index.ts';
+import type { FileDigests } from '../../child/index.ts';
 import { movePlainFile } from '../../files/index.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
-import { readInputs } from './provenance.ts';
 
-/** A file that is ready to be uploaded. */
+/** A file that is ready to be uploaded. Size and digest are the host's own measurement. */
 export interface RunOutput {
   readonly path: string;
   readonly sizeBytes: number;
   readonly sha256: string;
 }
 
-/** Schema for the answer of a step's child. */
-export const answered = z.object({
-  outputs: z
-    .array(z.object({ name: z.string(), sizeBytes: z.int().positive(), sha256: z.hash('sha256') }))
-    .min(1)
-    .max(100),
-  inputs: readInputs,
-  gdalVersion: z.string().max(100),
-  /** Read by `readResult`. */
-  result: z.unknown().optional(),
-});
+/** Schema for the answer of a step's process. Its outputs are the files that it has left; `readResult` reads the rest. */
+export const answered = z.object({ result: z.unknown().optional() });
 
-/** Takes the files that the child has left, by the names of the declaration: a child may answer anything. */
-export async function takeOutputs(step: AnyStep, answer: unknown, workFolder: string): Promise<RunOutput[]> {
-  const said = answered.parse(answer).outputs;
-  const outputs: RunOutput[] = [];
-  for (const [name, { fileName }] of outputsOf(step)) {
-    const file = said.find((one) => one.name === name);
-    if (!file) continue;
-    const path = join(workFolder, 'output', fileName);
-    await movePlainFile(join(workFolder, 'step', fileName), path);
-    outputs.push({ path, sizeBytes: file.sizeBytes, sha256: file.sha256 });
+/**
+ * Takes the files that a step has left in its folder, by the names of its declaration, and measures them. Call it when the
+ * step's process is gone: until then it may write on. Throws `NotAPlainFileError`, and `KitError` for a missing file.
+ */
+export async function takeOutputs(
+  step: AnyStep,
+  { stepFolder, outputFolder }: { readonly stepFolder: string; readonly outputFolder: string },
+  digests: FileDigests,
+): Promise<RunOutput[]> {
+  const paths: string[] = [];
+  for (const [, { fileName, optional }] of outputsOf(step)) {
+    const from = join(stepFolder, fileName);
+    const isThere = await lstat(from).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere && optional) continue;
+    if (!isThere) throw broken(step, `left no ${fileName}`);
+    const path = join(outputFolder, fileName);
+    await movePlainFile(from, path);
+    paths.push(path);
   }
-  return outputs;
+  if (paths.length === 0) throw broken(step, 'left no output');
+  const found = await digests.of(paths);
+  return found.map((digest, i) => ({ path: paths[i] ?? '', ...digest }));
 }
+
+const broken = (step: AnyStep, what: string) =>
+  new KitError('step_broke_its_declaration', `step ${step.id} ${what}`, { status: 500 });

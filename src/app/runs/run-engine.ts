@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { abortableSleep, PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
-import { ChildJobError } from '../../child/index.ts';
+import { ReportedJobError } from '../../child/index.ts';
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { Repeats } from './repeats.ts';
@@ -224,7 +224,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       now,
       calls: options.callsOf(run.launchId),
       workFolder,
-      madeHere: { digests: new Set() },
+      madeHere: { identities: new Map() },
       signal,
       report,
       patience,
@@ -290,7 +290,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
     if (kind === 'bug')
       log.error(
-        { err: error, childStack: error instanceof ChildJobError ? error.childStack : undefined, state: run.state },
+        { err: error, childStack: error instanceof ReportedJobError ? error.childStack : undefined, state: run.state },
         'a defect made the run fail',
       );
     else

@@ -1,8 +1,8 @@
 import { KitError } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
-import { ChildJobError, type FailureKind } from '../../child/index.ts';
+import { ChildJobError, ReportedJobError, type FailureKind } from '../../child/index.ts';
 import { isTransient } from '../../files/index.ts';
-import { adviceOf } from '../app-errors.ts';
+import { adviceOf, reportedCode } from '../app-errors.ts';
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import type { RunFailure } from './run.ts';
 
@@ -12,6 +12,8 @@ import type { RunFailure } from './run.ts';
  */
 export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof ChildJobError) return error.kind;
+  // A step's claim that the machine is at fault leads to no repeat.
+  if (error instanceof ReportedJobError) return error.claimedKind === 'bug' ? 'bug' : 'input';
   if (error instanceof PlatformError) return error.isTransient ? 'transient' : 'input';
   if (error instanceof DatabaseUnavailableError || isTransient(error)) return 'transient';
   return error instanceof KitError && error.status < 500 ? 'input' : 'bug';
@@ -22,7 +24,11 @@ export function describeFailure(error: unknown, { withStack = false } = {}): Run
   const described = describe(error);
   if (!withStack || failureKindOf(error) !== 'bug') return described;
   const stack =
-    error instanceof ChildJobError ? (error.childStack ?? error.message) : error instanceof Error ? error.stack : null;
+    error instanceof ReportedJobError
+      ? (error.childStack ?? error.message)
+      : error instanceof Error
+        ? error.stack
+        : null;
   return stack ? { ...described, stack } : described;
 }
 
@@ -33,12 +39,7 @@ function describe(error: unknown): RunFailure {
     fallback: Parameters<typeof adviceOf>[1],
     requestId: string | null = null,
   ): RunFailure => ({ code, message, advice: adviceOf(code, fallback), requestId });
-  if (error instanceof ChildJobError && error.code === 'job_failed' && error.kind === 'bug')
-    return failure(
-      'step_defect',
-      'the app has a bug: its processing step failed in an unexpected way, and your input is not at fault',
-      'operator',
-    );
+  if (error instanceof ReportedJobError) return { ...describeReport(error, failure), reportedBy: 'step' };
   if (error instanceof PlatformError)
     return failure(error.code, error.message, error.isTransient ? 'platform' : 'operator', error.requestId);
   if (error instanceof KitError) return failure(error.code, error.message, error.status < 500 ? 'input' : 'operator');
@@ -50,6 +51,23 @@ function describe(error: unknown): RunFailure {
     );
   const advice = adviceOf('step_defect', 'operator');
   return { code: 'internal_error', message: 'the app has a bug: it failed unexpectedly', advice, requestId: null };
+}
+
+/** The text of a defect is for its author; the log has it. */
+function describeReport(
+  error: ReportedJobError,
+  failure: (code: string, message: string, fallback: 'input' | 'operator') => RunFailure,
+): RunFailure {
+  const code = reportedCode(error.code);
+  if (code === 'job_failed' && error.claimedKind === 'bug')
+    return failure(
+      'step_defect',
+      'the app has a bug: its processing step failed in an unexpected way, and your input is not at fault',
+      'operator',
+    );
+  if (error.claimedKind === 'transient')
+    return { ...failure(code, error.message, 'operator'), advice: adviceOf('world_away', 'operator') };
+  return failure(code, error.message, error.claimedKind === 'input' ? 'input' : 'operator');
 }
 
 /** The platform itself has ended the session for good: nothing can be done with its token any more. */

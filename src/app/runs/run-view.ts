@@ -37,6 +37,8 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
 }
 /** A run as the app's HTTP API shows it. */
 export type RunView = ReturnType<typeof viewRun>;
+/** A run in a list. Its provenance names each input file, so only the single run has it. */
+export type ListedRun = Omit<RunView, 'provenance'>;
 
 /** The view of one run, or of many at once: their histories come in one query, and only what is under way has progress. */
 export function runViewer({
@@ -54,9 +56,10 @@ export function runViewer({
   };
   return {
     one: async (run: Run): Promise<RunView> => view(run, await store.histories([run.id])),
-    all: async (runs: readonly Run[]): Promise<RunView[]> => {
+    all: async (runs: readonly Run[]): Promise<ListedRun[]> => {
       const histories = await store.histories(runs.map(({ id }) => id));
-      return Promise.all(runs.map((run) => view(run, histories)));
+      const views = await Promise.all(runs.map((run) => view(run, histories)));
+      return views.map(({ provenance: _ofSingleRun, ...listed }) => listed);
     },
   };
 }

@@ -15,6 +15,8 @@ export interface RunFailure {
   readonly advice: string;
   /** The platform's request id, where the failure was an answer of the platform. */
   readonly requestId: string | null;
+  /** `step` if the step's process reported the failure: its message is the step's own, and a file may have written it. */
+  readonly reportedBy?: 'step';
   /** Stack of a defect, for authors of steps. Present only with `SHOW_DEFECTS`. */
   readonly stack?: string;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { open, readdir } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { codeOf, removeFolder } from '../../files/index.ts';
+import { codeOf, identityOf, removeFolder, type FileIdentity } from '../../files/index.ts';
 import { isFinal } from './run-state.ts';
 import type { RunOutput, RunStore } from './run.ts';
 
@@ -11,8 +11,10 @@ export interface AttemptFolders {
   /** Takes away what nobody owns any more: all of runs that have ended, and attempts that another has replaced. */
   tidy(): Promise<void>;
   tidyRun(runId: string): Promise<void>;
-  /** True if the output of an earlier attempt is there, byte for byte. Rejects with the signal's reason. */
-  holds(output: RunOutput, signal: AbortSignal): Promise<boolean>;
+  /** The output that this process has just measured, to be recognized when it is uploaded. */
+  identify(output: RunOutput): Promise<FileIdentity>;
+  /** Reads the output of an earlier attempt. Null if it is not there byte for byte. Rejects with the signal's reason. */
+  verify(output: RunOutput, signal: AbortSignal): Promise<FileIdentity | null>;
 }
 
 /** The part of a disk that tidying uses. */
@@ -59,21 +61,27 @@ export class WorkFolders implements AttemptFolders {
     for (const name of names) if (!isOwned(name)) await this.#disk.remove(join(folder, name));
   }
 
+  async identify({ path }: RunOutput): Promise<FileIdentity> {
+    return identityOf(await stat(path));
+  }
+
   /** Read once more, into one buffer. */
-  async holds(output: RunOutput, signal: AbortSignal): Promise<boolean> {
+  async verify(output: RunOutput, signal: AbortSignal): Promise<FileIdentity | null> {
     const file = await open(output.path).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return null;
       throw error;
     });
-    if (!file) return false;
+    if (!file) return null;
     try {
+      const identity = identityOf(await file.stat());
       const hash = createHash('sha256');
       const buffer = Buffer.allocUnsafe(verifyBytes);
       let sizeBytes = 0;
       for (;;) {
         signal.throwIfAborted();
         const { bytesRead } = await file.read(buffer, 0, buffer.length, sizeBytes);
-        if (bytesRead === 0) return sizeBytes === output.sizeBytes && hash.digest('hex') === output.sha256;
+        if (bytesRead === 0)
+          return sizeBytes === output.sizeBytes && hash.digest('hex') === output.sha256 ? identity : null;
         hash.update(buffer.subarray(0, bytesRead));
         sizeBytes += bytesRead;
       }

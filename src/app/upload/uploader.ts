@@ -6,6 +6,7 @@ import {
   type SourceType,
   type WireLimits,
 } from '../../contract/index.ts';
+import { identityOf, isSameFile, type FileIdentity } from '../../files/index.ts';
 import { PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
 
 /** Progress of an upload. It is enough to continue after a restart. */
@@ -21,6 +22,8 @@ export interface UploadTask {
   readonly operationId: string;
   readonly path: string;
   readonly sizeBytes: number;
+  /** The file as it was when its size and digest were measured: another is refused. Default: any file is sent. */
+  readonly identity?: FileIdentity;
   readonly fileName: string;
   readonly sourceType: SourceType;
   /** Progress of an earlier process with the same bytes. Null for a new upload. */
@@ -92,7 +95,7 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
   while (progress.acknowledgedParts < parts) {
     const partNumber = progress.acknowledgedParts + 1;
     const startByte = (partNumber - 1) * partSizeBytes;
-    const content = filePart(task.path, startByte, Math.min(partSizeBytes, task.sizeBytes - startByte), (bytes) =>
+    const content = filePart(task, startByte, Math.min(partSizeBytes, task.sizeBytes - startByte), (bytes) =>
       options.onProgress(startByte + bytes),
     );
     let acknowledgedParts = partNumber;
@@ -174,18 +177,26 @@ export function choosePartSize(sizeBytes: number, wanted: number, limits: PartLi
   return size;
 }
 
-function filePart(path: string, startByte: number, sizeBytes: number, onRead: (bytes: number) => void): Content {
+function filePart(
+  { path, identity }: Pick<UploadTask, 'path' | 'identity'>,
+  startByte: number,
+  sizeBytes: number,
+  onRead: (bytes: number) => void,
+): Content {
   return {
     sizeBytes,
     async *open() {
       const file = await open(path);
       try {
+        const isChanged = async () => identity !== undefined && !isSameFile(identityOf(await file.stat()), identity);
+        if (await isChanged()) throw outputChanged();
         for (let read = 0; read < sizeBytes;) {
           const buffer = Buffer.allocUnsafeSlow(Math.min(readBytes, sizeBytes - read));
           const { bytesRead } = await file.read(buffer, 0, buffer.length, startByte + read);
-          if (bytesRead === 0)
-            throw new UploadError('output_changed', 'the output became shorter while the app uploaded it');
+          if (bytesRead === 0) throw outputChanged();
           read += bytesRead;
+          // Before its last bytes go out: a part that the platform has whole counts.
+          if (read >= sizeBytes && (await isChanged())) throw outputChanged();
           onRead(read);
           yield buffer.subarray(0, bytesRead);
         }
@@ -195,3 +206,6 @@ function filePart(path: string, startByte: number, sizeBytes: number, onRead: (b
     },
   };
 }
+
+const outputChanged = () =>
+  new UploadError('output_changed', 'the output is no longer the file whose size and digest the app has recorded');

@@ -38,19 +38,24 @@ export interface CertifyOptions {
 
 export interface VerifyOptions {
   readonly reportFile: string;
-  /** Public key that the report must be signed with; null takes the one that the report names. */
+  /** Public key that the report must be signed with; null names none, and then no report is good. */
   readonly publicKeyFile: string | null;
   /** The level that the report must have reached; null for none. */
   readonly level: Level | null;
   /** The challenge that the report must be of; null for any. */
   readonly challenge: string | null;
+  /** Launch address or name of the app that the report must be of; null for any. */
+  readonly app: string | null;
+  /** Maximum age of the report, ms; null for any. */
+  readonly maxAgeMs: number | null;
   /** Failures that may have been expected; null for none. */
   readonly expectFile: string | null;
 }
 
 export const usage = `usage: npm run certify -- [options]: launches an app through the plan and judges it, rule by rule
-       npm run certify -- verify REPORT [--public-key FILE] [--level LEVEL] [--challenge SEED] [--expect FILE]: verifies a
-       signed report
+       npm run certify -- verify REPORT --public-key FILE [--level LEVEL] [--challenge SEED] [--app TEXT] [--max-age 30d]
+       [--expect FILE]: verifies a signed report, and judges its traces again. Exits 0 if it is good, 1 if it is not, and 2 if
+       no key was given, since anybody can sign
 
   --launch-url URL       a running app to test; without it, the certifier starts your own app
   --launch-mode MODE     form of the launch: query (default) or form_post
@@ -66,12 +71,17 @@ export const usage = `usage: npm run certify -- [options]: launches an app throu
   --restart-command TEXT a command that restarts the app, for one more scenario: 'docker restart my-app'
   --expect FILE          known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
   --sign-key FILE        signs the report with this Ed25519 key
+  --public-key FILE      with verify: the Ed25519 key that you trust
+  --app TEXT             with verify: the app's launch address, or its name
+  --max-age AGE          with verify: how old the report may be, such as 12h or 30d
   --json, --junit, --html FILE   reports
 
 scenarios: ${scenarios.map(({ id }) => id).join(', ')}
 Exits 0 only if nothing failed and every rule that applies was exercised (docs/certification.md).`;
 
-const optionsOfVerify: readonly string[] = ['public-key', 'level', 'challenge', 'expect'];
+const optionsOfVerify: readonly string[] = ['public-key', 'level', 'challenge', 'app', 'max-age', 'expect'];
+/** Options that only `verify` takes. */
+const onlyOfVerify = ['public-key', 'app', 'max-age'] as const;
 
 const wrong = (message: string) => wrongArguments(message, usage);
 
@@ -90,6 +100,8 @@ export const certifyArguments = {
     'restart-command': { type: 'string' },
     'sign-key': { type: 'string' },
     'public-key': { type: 'string' },
+    app: { type: 'string' },
+    'max-age': { type: 'string' },
     json: { type: 'string' },
     junit: { type: 'string' },
     html: { type: 'string' },
@@ -117,10 +129,12 @@ export function readCertifyOptions(
       publicKeyFile: path(values['public-key']),
       level,
       challenge: values.challenge ?? null,
+      app: values.app ?? null,
+      maxAgeMs: values['max-age'] === undefined ? null : readAge(values['max-age']),
       expectFile: path(values.expect),
     };
   }
-  if (values['public-key'] !== undefined) throw wrong('--public-key belongs to verify');
+  for (const name of onlyOfVerify) if (values[name] !== undefined) throw wrong(`--${name} belongs to verify`);
   if (verb !== undefined) throw wrong(`${verb} is not something that certify knows`);
   const launchUrl = values['launch-url'] ?? null;
   if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
@@ -153,6 +167,15 @@ export function readCertifyOptions(
     junitFile: path(values.junit),
     htmlFile: path(values.html),
   };
+}
+
+const hourMs = 3_600_000;
+
+/** Reads `12h` or `30d`. Throws `KitError`. */
+function readAge(text: string): number {
+  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  if (count === undefined) throw wrong(`--max-age ${text} must be a number of hours or days, such as 12h or 30d`);
+  return Number(count) * (unit === 'd' ? 24 : 1) * hourMs;
 }
 
 /** Throws `KitError` with the usage of the command that reads it. */

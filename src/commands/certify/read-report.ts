@@ -4,27 +4,67 @@ import { KitError } from '../../contract/index.ts';
 import { exitStatusOf, type ExpectedFailure, type Report } from './report.ts';
 import { levels, type Level } from './scenarios.ts';
 import { codeOf } from '../../files/index.ts';
+import { results } from '../../sandbox/referee/verdict.ts';
 
 const outcome = z.enum(['PASSED', 'WARNING', 'FAILED', 'NOT_EXERCISED']);
+const status = z.enum(['WAITING', 'RUNNING', 'FINISHED', 'INTERRUPTED']);
+const judgedRule = z.looseObject({
+  rule: z.string(),
+  clause: z.string(),
+  holds: z.string(),
+  result: z.enum(results),
+  violations: z.array(z.looseObject({ severity: z.enum(['failed', 'warning']) })),
+  violationCount: z.int().min(0),
+});
+const tracedCall = z.looseObject({
+  id: z.int(),
+  at: z.iso.datetime(),
+  endpoint: z.string(),
+  status: z.int().nullable(),
+  durationMs: z.number(),
+  delivered: z.boolean(),
+  detail: z.record(z.string(), z.unknown()),
+});
 /** Fields that the verification reads. The signature is over all of them. */
 const report = z.looseObject({
-  format: z.literal('marketplace-app-certification/1'),
+  format: z.literal('marketplace-app-certification/2'),
   planVersion: z.string(),
+  limits: z.object({ pollIntervalMs: z.object({ min: z.number().min(0), max: z.number().min(0) }) }),
   app: z.string(),
+  appName: z.string().nullable(),
+  startedAt: z.iso.datetime(),
   finishedAt: z.iso.datetime(),
-  status: z.enum(['WAITING', 'RUNNING', 'FINISHED', 'INTERRUPTED']),
+  status,
   result: outcome,
   level: z.enum(levels).nullable(),
   challenge: z.looseObject({ seed: z.string() }).nullable(),
   expected: z.object({ met: z.array(z.string()), unmet: z.array(z.string()) }),
+  rules: z.array(z.looseObject({ rule: z.string(), result: outcome })),
   scenarios: z
     .array(
       z.looseObject({
         id: z.string(),
-        launches: z.array(z.looseObject({ sha256: z.string(), calls: z.array(z.unknown()) })),
+        title: z.string(),
+        level: z.enum(levels),
+        appName: z.string().nullable(),
+        status,
+        result: outcome,
+        missing: z.object({ severity: z.enum(['failed', 'warning']), message: z.string() }).nullable(),
+        faults: z.array(z.looseObject({ endpoint: z.string(), times: z.int(), fired: z.int() })),
+        rules: z.array(judgedRule),
+        advisories: z.array(judgedRule),
+        launches: z.array(
+          z.looseObject({
+            launchId: z.string(),
+            sha256: z.string(),
+            cutCalls: z.int().min(0),
+            calls: z.array(tracedCall).max(10_000),
+          }),
+        ),
       }),
     )
-    .min(1),
+    .min(1)
+    .max(100),
   tracesSha256: z.string(),
   signature: z.strictObject({ protected: z.string(), signature: z.string() }).optional(),
 });
@@ -49,23 +89,39 @@ export async function readReport(path: string): Promise<Report> {
   return value as Report;
 }
 
+export interface Demands {
+  readonly level: Level | null;
+  readonly challenge: string | null;
+  readonly allowed: readonly ExpectedFailure[];
+  /** Launch address or name of the app that the report must be of; null for any. */
+  readonly app?: string | null;
+  /** Maximum age of the report, ms; null for any. */
+  readonly maxAgeMs?: number | null;
+  readonly nowMs?: number;
+}
+
+/** A report cannot be of the future; clocks differ by less. */
+const clockToleranceMs = 5 * 60_000;
+
 /** Finds the first demand that a report does not meet; null if it meets all. Expected failures count unless they are allowed by name. */
 export function unmetDemand(
   report: Report,
-  demanded: {
-    readonly level: Level | null;
-    readonly challenge: string | null;
-    readonly allowed: readonly ExpectedFailure[];
-  },
+  { level, challenge, allowed, app = null, maxAgeMs = null, nowMs = Date.now() }: Demands,
 ): string | null {
-  const allowed = new Set(demanded.allowed.map(({ scenario, rule }) => `${scenario}: ${rule}`));
-  const more = report.expected.met.filter((name) => !allowed.has(name));
+  const names = new Set(allowed.map(({ scenario, rule }) => `${scenario}: ${rule}`));
+  const more = report.expected.met.filter((name) => !names.has(name));
+  const ageMs = nowMs - Date.parse(report.finishedAt);
+  if (app !== null && app !== report.app && app !== report.appName)
+    return `the app ${app} is demanded, and the report is of ${report.app} (${report.appName ?? 'without a name'})`;
+  if (ageMs < -clockToleranceMs) return `it says that it was finished in the future (${report.finishedAt})`;
+  if (maxAgeMs !== null && ageMs > maxAgeMs)
+    return `it was finished at ${report.finishedAt}, longer ago than --max-age allows`;
   if (more.length > 0)
     return `${more.length} failures were expected when certify ran, and are not allowed here (${more.join('; ')}): --expect FILE allows them by name`;
-  if (demanded.challenge !== null && report.challenge?.seed !== demanded.challenge)
-    return `the challenge ${demanded.challenge} is demanded, and the report is of ${report.challenge?.seed ?? 'none'}`;
+  if (challenge !== null && report.challenge?.seed !== challenge)
+    return `the challenge ${challenge} is demanded, and the report is of ${report.challenge?.seed ?? 'none'}`;
   if (exitStatusOf(report) !== 0) return `the report is ${report.status} ${report.result}`;
-  if (exitStatusOf(report, demanded.level) !== 0)
-    return `the level ${demanded.level} is demanded, and the report reached ${report.level ?? 'none'}`;
+  if (exitStatusOf(report, level) !== 0)
+    return `the level ${level} is demanded, and the report reached ${report.level ?? 'none'}`;
   return null;
 }

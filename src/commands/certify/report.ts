@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { assumedLimits, type WireLimits } from '../../contract/index.ts';
 import { worst, type Result } from '../../sandbox/referee/verdict.ts';
 import { levels, scenarios as published, type Level, type Scenario } from './scenarios.ts';
 import type { Challenge } from './challenge.ts';
@@ -43,12 +44,16 @@ export interface ScenarioReport {
     readonly sha256: string;
     readonly calls: readonly TracedCall[];
     readonly acts: readonly PlanAct[];
+    /** Calls that are not in `calls`, for want of room. */
+    readonly cutCalls: number;
   }[];
 }
 
 export interface Report {
-  readonly format: 'marketplace-app-certification/1';
+  readonly format: 'marketplace-app-certification/2';
   readonly planVersion: string;
+  /** Limits of the platform that the rules were judged by. */
+  readonly limits: Pick<WireLimits, 'pollIntervalMs'>;
   /** Its launch address. */
   readonly app: string;
   readonly appName: string | null;
@@ -139,6 +144,8 @@ export function summarize(
   facts: {
     app: string;
     planVersion: string;
+    /** Default: the contract's. */
+    limits?: Pick<WireLimits, 'pollIntervalMs'>;
     startedAt: Date;
     finishedAt: Date;
     expected: readonly ExpectedFailure[];
@@ -187,11 +194,14 @@ export function summarize(
     ...missing,
     ...(unmet.length > 0 ? (['failed'] as const) : []),
   ]);
-  const isWhole = names.length > 0 && rules.every(({ result }) => result !== 'NOT_EXERCISED');
+  // Evidence that was cut is not the whole.
+  const isCut = scenarios.some(({ launches }) => launches.some(({ cutCalls }) => cutCalls > 0));
+  const isWhole = !isCut && names.length > 0 && rules.every(({ result }) => result !== 'NOT_EXERCISED');
   const result = overall !== 'failed' && !isWhole ? ('NOT_EXERCISED' as const) : outcomeOf(overall);
   return {
-    format: 'marketplace-app-certification/1',
+    format: 'marketplace-app-certification/2',
     planVersion: facts.planVersion,
+    limits: { pollIntervalMs: (facts.limits ?? assumedLimits).pollIntervalMs },
     app: facts.app,
     appName: scenarios.find((one) => one.appName !== null)?.appName ?? null,
     startedAt: facts.startedAt.toISOString(),

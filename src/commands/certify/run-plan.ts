@@ -154,7 +154,7 @@ async function judge(
   { sandbox }: PlanOptions,
 ): Promise<ScenarioReport> {
   const traces = await Promise.all(
-    launches.map(async (launch) => ({ launchId: launch.id, calls: await launch.calls(), acts: launch.acts })),
+    launches.map(async (launch) => ({ launchId: launch.id, ...(await launch.trace()), acts: launch.acts })),
   );
   const verdicts = await Promise.all(launches.map((launch) => launch.verdict()));
   const rules = mergeRules(verdicts);
@@ -179,6 +179,12 @@ async function judge(
     faults,
     rules,
     advisories: mergeRules(verdicts, 'advisories'),
-    launches: traces.map(({ launchId, calls, acts }) => ({ launchId, sha256: digestOfTrace(calls), calls, acts })),
+    launches: traces.map(({ launchId, calls, total, acts }, i) => ({
+      launchId,
+      sha256: digestOfTrace(calls),
+      calls,
+      acts,
+      cutCalls: (verdicts[i]?.cutCalls ?? 0) + total - calls.length,
+    })),
   };
 }

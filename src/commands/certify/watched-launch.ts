@@ -143,7 +143,12 @@ export class WatchedLaunch {
   }
 
   async calls(): Promise<TracedCall[]> {
-    return (await sandboxCall<{ calls: TracedCall[] }>(this.#sandbox, `launches/${this.id}/trace`)).calls;
+    return (await this.trace()).calls;
+  }
+
+  /** The newest calls, and the number of all that the sandbox has. */
+  async trace(): Promise<z.output<typeof controlAnswers.trace>> {
+    return sandboxCall(this.#sandbox, `launches/${this.id}/trace`);
   }
 
   async verdict(): Promise<LaunchVerdict> {

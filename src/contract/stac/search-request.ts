@@ -12,8 +12,10 @@ export const pageLimits = { default: 10, max: 1000 } as const;
 const bboxRule =
   'must be 4 or 6 numbers: [west, south, east, north] in degrees, or with heights [west, south, lowest, east, north, highest]';
 
-/** Spec 4.2. West greater than east crosses the antimeridian. Heights are not looked at. Reads as four numbers. */
-export const bbox = z
+/** Cut behind the first wrong length: an error is made for each element that is no number. */
+const atMostSeven = (value: unknown): unknown => (Array.isArray(value) ? value.slice(0, 7) : value);
+
+const boxNumbers = z
   .array(z.number(bboxRule), bboxRule)
   .refine((values) => values.length === 4 || values.length === 6, bboxRule)
   .transform((values): [number, number, number, number] => {
@@ -27,6 +29,10 @@ export const bbox = z
     'must have latitudes from -90 to 90',
   )
   .refine(([, south, , north]) => south <= north, 'must not have its south above its north');
+
+/** Spec 4.2. West greater than east crosses the antimeridian. Heights are not looked at. Reads as four numbers. */
+// `preprocess` loses the type of what goes in.
+export const bbox = z.preprocess(atMostSeven, boxNumbers) as unknown as typeof boxNumbers;
 
 /** A limit over the maximum is clamped. */
 const limit = z

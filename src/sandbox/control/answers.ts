@@ -153,6 +153,8 @@ export const controlAnswers = {
     startedAt: instant,
   }),
   trace: z.object({
+    /** Number of calls that are kept; `calls` has the newest 10,000 of them. */
+    total: z.int(),
     calls: z.array(
       z.object({
         id: z.int(),
@@ -186,6 +188,8 @@ export const controlAnswers = {
     appId: z.string(),
     /** The worst of the rules': failed, warning, passed; not_exercised where none was. */
     result: z.enum(results),
+    /** Calls that were forgotten for want of room. The result is then not_exercised at best. */
+    cutCalls: z.int(),
     rules: z.array(judgedRule(rules)),
     /** Rules that well-made apps follow in addition; not part of the result. */
     advisories: z.array(judgedRule(advisories)),

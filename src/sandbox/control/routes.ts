@@ -166,8 +166,9 @@ export function controlRoutes(options: ControlOptions): Router {
     .route('/launches/:launchId/trace')
     .get((req, res) => {
       const { format } = parseValues(traceQuery, req.query);
-      const calls = trace.list(launches.get(req.params.launchId).id);
-      res.json(format === 'har' ? harOf(calls, options.publicUrl()) : { calls });
+      const { id } = launches.get(req.params.launchId);
+      const calls = trace.list(id);
+      res.json(format === 'har' ? harOf(calls, options.publicUrl()) : { total: trace.count(id), calls });
     })
     .all(methodNotAllowed('GET'));
   router

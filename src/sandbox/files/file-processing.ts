@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { ChildJobError, ChildPool, type ChildLimits, type Confinement } from '../../child/index.ts';
+import { ChildPool, isJobFailure, type ChildLimits, type Confinement } from '../../child/index.ts';
 import { copyPlainFile } from '../../files/index.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
@@ -78,8 +78,8 @@ export class FileProcessing {
       if (signal.aborted) return;
       // The machine failed, not the file, so the sandbox tries the file again.
       if (isOfTheMachine(error) && !isLastTry) throw error;
-      const reason = error instanceof ChildJobError ? error.message : 'the sandbox could not process the file';
-      log.info({ fileId: file.id, reason, err: error instanceof ChildJobError ? undefined : error }, 'file failed');
+      const reason = isJobFailure(error) ? error.message : 'the sandbox could not process the file';
+      log.info({ fileId: file.id, reason, err: isJobFailure(error) ? undefined : error }, 'file failed');
       return files.fail(file.id, reason);
     }
   }

@@ -1,7 +1,8 @@
+import * as z from 'zod';
 import { dirname, join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
-import { ChildJobError, runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
+import { ChildJobError, isJobFailure, runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
 import { movePlainFile, ownJson, removeFolder } from '../../files/index.ts';
 import type { Files } from '../files/files.ts';
 import { isOfTheMachine } from '../machine-error.ts';
@@ -12,6 +13,9 @@ import type { Model } from './models.ts';
 
 const inferenceJob = new URL('./inference-job.ts', import.meta.url);
 const limits: ChildLimits = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3 };
+
+/** Schema for the answer of the job's process, which a file may have taken over. */
+const inferenceOutput: z.ZodType<InferenceOutput> = z.object({ extension: z.enum(['tif', 'geojson']) });
 
 export interface InferenceRunnerOptions {
   readonly jobs: InferenceJobs;
@@ -66,7 +70,7 @@ export class InferenceRunner {
       const geometry = job.geometry === null ? null : ownJson<Geometry>(job.geometry);
       const input: InferenceInput = { model, geometry };
       const lent = { path: join(blobDir, file.blob), name: file.originalName };
-      const { extension } = await runInChild<InferenceOutput>({
+      const answer = await runInChild<unknown>({
         module: inferenceJob,
         input,
         files: [lent],
@@ -76,17 +80,15 @@ export class InferenceRunner {
         limits,
         signal,
       });
+      const { extension } = inferenceOutput.parse(answer);
       await movePlainFile(join(workFolder, 'result'), this.resultPath(job));
       jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);
     } catch (error) {
       if (signal.aborted) return;
       // The machine failed, not the file, so the sandbox tries the job again.
       if (isOfTheMachine(error) && !isLastTry) throw error;
-      const reason = error instanceof ChildJobError ? error.message : 'the sandbox could not run the model';
-      log.info(
-        { inferenceId: job.id, reason, err: error instanceof ChildJobError ? undefined : error },
-        'inference failed',
-      );
+      const reason = isJobFailure(error) ? error.message : 'the sandbox could not run the model';
+      log.info({ inferenceId: job.id, reason, err: isJobFailure(error) ? undefined : error }, 'inference failed');
       jobs.fail(job.id, reason);
     } finally {
       await removeFolder(workFolder);

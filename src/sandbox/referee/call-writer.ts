@@ -30,6 +30,8 @@ export const maxOfLaunch = 50_000;
 const most = { ofAll: 1_000_000, waiting: 10_000, together: 100 };
 /** Calls between two checks of the bounds: a check walks over the launch's calls. */
 const boundEvery = 100;
+/** Calls that go beyond a bound before some are deleted: their launches are judged once more before that. */
+const deletedTogether = { ofLaunch: 5_000, ofAll: 2_000 };
 /** Longest wait before a call without a launch is written; milliseconds. */
 const unattributedWaitMs = 20;
 
@@ -41,6 +43,8 @@ export class CallWriter {
   #log: Logger;
   #waiting: NewCall[] = [];
   #timer: NodeJS.Timeout | null = null;
+  /** Called before calls of a launch, up to an id, are deleted. */
+  beforeForgetting: (launchId: string, lastId: number) => void = () => {};
 
   constructor(database: SandboxDatabase, log: Logger) {
     this.#database = database;
@@ -84,7 +88,7 @@ export class CallWriter {
   /** Forgets every call. */
   clear(): void {
     this.#waiting = [];
-    this.#database.exec('delete from calls; delete from trace_cuts');
+    this.#database.exec('delete from calls; delete from trace_cuts; delete from kept_violations');
   }
 
   #insert(call: NewCall): void {
@@ -92,17 +96,37 @@ export class CallWriter {
     const id = Number(lastInsertRowid);
     if (id % boundEvery !== 0) return;
     // This checks only the call's own launch: a launch with many calls soon returns here.
-    const { changes } = this.#database
-      .prepare(
-        'delete from calls where launch_id = ? and id <= (select id from calls where launch_id = ? order by id desc limit 1 offset ?)',
+    if (this.#idBehind(call.launch_id, maxOfLaunch + deletedTogether.ofLaunch) !== null)
+      this.#forget(call.launch_id, this.#idBehind(call.launch_id, maxOfLaunch) ?? 0);
+    const oldest = this.#database.prepare<[], { id: number }>('select id from calls order by id limit 1').get();
+    const lastOfAll = id - most.ofAll;
+    if (oldest === undefined || oldest.id > lastOfAll - deletedTogether.ofAll) return;
+    const launches = this.#database
+      .prepare<[number], { launchId: string }>('select distinct launch_id as launchId from calls where id <= ?')
+      .all(lastOfAll);
+    for (const { launchId } of launches) this.#forget(launchId, lastOfAll);
+  }
+
+  /** The id of the launch's newest call but `count`; null if it has no more calls than that. */
+  #idBehind(launchId: string, count: number): number | null {
+    const found = this.#database
+      .prepare<[string, number], { id: number }>(
+        'select id from calls where launch_id = ? order by id desc limit 1 offset ?',
       )
-      .run(call.launch_id, call.launch_id, maxOfLaunch);
-    // The referee must know that calls of this launch are missing.
-    if (changes > 0) this.#database.prepare('insert or ignore into trace_cuts values (?)').run(call.launch_id);
-    const oldest = id - most.ofAll;
+      .get(launchId, count);
+    return found?.id ?? null;
+  }
+
+  /** Deletes the launch's calls up to an id. The referee keeps its findings, and must know that calls are missing. */
+  #forget(launchId: string, lastId: number): void {
+    if (launchId !== unattributed) this.beforeForgetting(launchId, lastId);
+    const { changes } = this.#database
+      .prepare('delete from calls where launch_id = ? and id <= ?')
+      .run(launchId, lastId);
     this.#database
-      .prepare('insert or ignore into trace_cuts select distinct launch_id from calls where id <= ?')
-      .run(oldest);
-    this.#database.prepare('delete from calls where id <= ?').run(oldest);
+      .prepare(
+        'insert into trace_cuts values (?, ?) on conflict (launch_id) do update set calls = calls + excluded.calls',
+      )
+      .run(launchId, changes);
   }
 }

@@ -13,7 +13,7 @@ import type { Operation } from '../external-app/operations.ts';
 import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { DrawnCall } from './timeline.ts';
 import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
-import type { Missing } from './verdict.ts';
+import { keyOfViolation, type KeptViolation, type Missing, type ViolationView } from './verdict.ts';
 import type { CallAttribution } from './call-attribution.ts';
 import { ownJson } from '../../files/index.ts';
 
@@ -87,11 +87,36 @@ export class Trace {
     this.#writer.clear();
   }
 
-  /** Returns the gaps in a launch's trace: kills, which may have lost calls, and whether old calls were deleted. */
+  /** Returns the gaps in a launch's trace: kills, which may have lost calls, how many old calls were deleted, and the violations kept of these. */
   missing(launchId: string): Missing {
     const gaps = this.#database.prepare<[], { at: number }>('select at from trace_gaps order by at').all();
-    const cut = this.#database.prepare<[string]>('select 1 from trace_cuts where launch_id = ?').get(launchId);
-    return { gaps: gaps.map(({ at }) => at), isCut: cut !== undefined };
+    const cut = this.#database
+      .prepare<[string], { calls: number }>('select calls from trace_cuts where launch_id = ?')
+      .get(launchId);
+    const kept = this.#database
+      .prepare<[string], { rule: string; violation: string }>(
+        'select rule, violation from kept_violations where launch_id = ? order by rowid',
+      )
+      .all(launchId);
+    return {
+      gaps: gaps.map(({ at }) => at),
+      cutCalls: cut?.calls ?? 0,
+      kept: kept.map(({ rule, violation }) => ({ rule, violation: ownJson<ViolationView>(violation) })),
+    };
+  }
+
+  /** Sets what is called before calls of a launch, up to an id, are deleted for want of room. */
+  beforeForgetting(listener: (launchId: string, lastId: number) => void): void {
+    this.#writer.beforeForgetting = listener;
+  }
+
+  /** Keeps violations beyond the life of their calls. */
+  keep(launchId: string, violations: readonly KeptViolation[]): void {
+    const insertion = this.#database.prepare<[string, string, string, string]>(
+      'insert or ignore into kept_violations values (?, ?, ?, ?)',
+    );
+    for (const { rule, violation } of violations)
+      insertion.run(launchId, rule, keyOfViolation(violation), JSON.stringify(violation));
   }
 
   /**

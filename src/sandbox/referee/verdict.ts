@@ -38,13 +38,22 @@ const maxTold = 50;
 export interface Missing {
   /** Times in epoch ms, oldest first. Some calls before each of them may be missing. */
   readonly gaps: readonly number[];
-  /** The oldest calls were deleted. */
-  readonly isCut: boolean;
+  /** Number of the oldest calls that were deleted for want of room. What is left is not the whole: nothing passes by it. */
+  readonly cutCalls: number;
+  /** Violations that were found before their calls were deleted. */
+  readonly kept: readonly KeptViolation[];
 }
-const nothingMissing: Missing = { gaps: [], isCut: false };
+export const nothingMissing: Missing = { gaps: [], cutCalls: 0, kept: [] };
+
+export type ViolationView = ReturnType<typeof view>;
+export interface KeptViolation {
+  readonly rule: string;
+  readonly violation: ViolationView;
+}
 
 /** Judges a launch by its calls, oldest first. A rule without calls to judge is `not_exercised`, not `passed`. */
-export function judge(calls: readonly TracedCall[], { gaps, isCut }: Missing = nothingMissing, by = rules) {
+export function judge(calls: readonly TracedCall[], { gaps, cutCalls, kept }: Missing = nothingMissing, by = rules) {
+  const isCut = cutCalls > 0;
   /** By operation; of the launch where a call does not say its own. */
   const beganAt = new Map<string | undefined, number>();
   for (const { at, endpoint, detail } of calls)
@@ -61,19 +70,35 @@ export function judge(calls: readonly TracedCall[], { gaps, isCut }: Missing = n
   const judgedBy = (rule: Rule) => {
     const found = rule.judge(calls);
     const finding = rule.needsAllBefore ? { ...found, violations: found.violations.filter(isSure) } : found;
+    const own = finding.violations.map((violation) => view(violation, rule));
+    const ofCalls = new Set(own.map(keyOfViolation));
+    const earlier = kept
+      .filter((one) => one.rule === rule.id && !ofCalls.has(keyOfViolation(one.violation)))
+      .map(({ violation }) => violation);
+    const violations = [...earlier, ...own];
+    const result = resultOf({ ...finding, violations });
     return {
       rule: rule.id,
       clause: rule.clause,
       holds: rule.holds,
-      result: resultOf(finding),
-      violations: finding.violations.slice(0, maxTold).map((violation) => view(violation, rule)),
-      violationCount: finding.violations.length,
+      result: isCut && result === 'passed' ? ('not_exercised' as const) : result,
+      violations: violations.slice(0, maxTold),
+      violationCount: violations.length,
       ...(finding.note !== undefined && { note: finding.note }),
     };
   };
   const judged = by.map(judgedBy);
-  return { result: worst(judged.map(({ result }) => result)), rules: judged, advisories: advisories.map(judgedBy) };
+  const overall = worst(judged.map(({ result }) => result));
+  return {
+    result: isCut && overall !== 'failed' ? ('not_exercised' as const) : overall,
+    cutCalls,
+    rules: judged,
+    advisories: advisories.map(judgedBy),
+  };
 }
+
+/** Names a violation by its calls: a rule finds the same one again as long as they are there. */
+export const keyOfViolation = ({ calls }: ViolationView): string => calls.map(({ id }) => id).join(' ');
 
 export type Verdict = ReturnType<typeof judge>;
 
@@ -93,7 +118,10 @@ export function worst(all: readonly Result[]): Result {
   return (['failed', 'warning', 'passed'] as const).find((result) => all.includes(result)) ?? 'not_exercised';
 }
 
-function resultOf({ isExercised, violations }: Finding): Result {
+function resultOf({
+  isExercised,
+  violations,
+}: Pick<Finding, 'isExercised'> & { readonly violations: readonly Pick<Violation, 'severity'>[] }): Result {
   if (violations.some(({ severity }) => severity === 'failed')) return 'failed';
   if (violations.length > 0) return 'warning';
   return isExercised ? 'passed' : 'not_exercised';

@@ -2,7 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import type { Rule } from './rules/rule.ts';
 import type { Trace } from './trace.ts';
 import { inOrder, type TracedCall } from './traced-call.ts';
-import { judge, type Verdict } from './verdict.ts';
+import { judge, nothingMissing, type Verdict } from './verdict.ts';
 
 /** Limits of the cache: verdicts, and calls of all of them together. The least recently used entries go first. */
 const most = { verdicts: 500, calls: 50_000 };
@@ -27,6 +27,17 @@ export class Verdicts {
   constructor(trace: Trace, rules: readonly Rule[]) {
     this.#trace = trace;
     this.#rules = rules;
+    trace.beforeForgetting((launchId, lastId) => this.#keepViolations(launchId, lastId));
+  }
+
+  /** Keeps the violations of a launch whose calls up to `lastId` are about to be deleted. */
+  #keepViolations(launchId: string, lastId: number): void {
+    const { gaps, cutCalls } = this.#trace.missing(launchId);
+    const verdict = judge(this.#trace.calls(launchId), { ...nothingMissing, gaps, cutCalls }, this.#rules);
+    const kept = verdict.rules.flatMap(({ rule, violations }) =>
+      violations.filter(({ calls }) => calls.some(({ id }) => id <= lastId)).map((violation) => ({ rule, violation })),
+    );
+    this.#trace.keep(launchId, kept);
   }
 
   /** Reads the calls of launches in portions, and lets other requests run between them. `of` then reads only later calls. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { ChildJobError, ChildPool, PoolBusyError, type Confinement, type LentFile } from '../../child/index.ts';
+import { ChildPool, isJobFailure, PoolBusyError, type Confinement, type LentFile } from '../../child/index.ts';
 import { copyPlainFile, kitFolder } from '../../files/index.ts';
 import { previewJob as resultJob, type PreviewJobInput } from '../../raster/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
@@ -189,7 +189,7 @@ export class ItemSources {
   async #run<Output>({ files = [], ...order }: Order<Output>): Promise<Output> {
     // A failure here is the sandbox's, not the caller's: the cause goes to the log.
     return this.#pool.run<Output>({ ...order, files }).catch((cause: unknown) => {
-      if (cause instanceof ChildJobError) throw new Error('could not make a picture', { cause });
+      if (isJobFailure(cause)) throw new Error('could not make a picture', { cause });
       if (cause instanceof PoolBusyError) throw new SandboxError('busy', { message: 'Internal Server Error' });
       throw cause;
     });

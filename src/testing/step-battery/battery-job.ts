@@ -133,7 +133,7 @@ async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder
         },
       },
     );
-    const left = new Set(made.outputs.map(({ name }) => name));
+    const left = new Set(made.outputs);
     outputs = Object.fromEntries(
       outputsOf(step).map(([name, { kind, fileName }]) => [
         name,

@@ -45,7 +45,9 @@ export const processInput: Stage = async (run, context) => {
         retryWhileDown: (call) => retryWhileDown(context, call),
       },
     );
-    context.madeHere.digests = new Set(outputs.map(({ sha256 }) => sha256));
+    context.madeHere.identities = new Map(
+      await Promise.all(outputs.map(async (output) => [output.path, await context.folders.identify(output)] as const)),
+    );
     return await commitTransition(context, run, 'UPLOADING', { outputs, provenance, upload: null, result });
   } finally {
     clearInterval(keepAlive);

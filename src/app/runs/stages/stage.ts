@@ -1,4 +1,5 @@
 import type { WireLimits } from '../../../contract/index.ts';
+import type { FileIdentity } from '../../../files/index.ts';
 import type { LaunchCalls } from '../../../platform-client/index.ts';
 import type { StepHost } from '../../processing/step-host.ts';
 import type { RunProgress } from '../run-progress.ts';
@@ -24,8 +25,8 @@ export interface StageContext {
     /** The platform's. */
     readonly limits: WireLimits;
   };
-  /** Digests of outputs that this process has made itself and need not read again; none where another one did. */
-  readonly madeHere: { digests: ReadonlySet<string> };
+  /** Outputs, by path, that this process has made itself and need not read again; none where another one did. */
+  readonly madeHere: { identities: ReadonlyMap<string, FileIdentity> };
   readonly folders: AttemptFolders;
   /** The attempt's own folder. */
   readonly workFolder: string;

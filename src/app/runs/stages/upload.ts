@@ -37,10 +37,22 @@ export const uploadOutputs: Stage = async (run, context) => {
   }
   if (run.outputs.length > 0 && files.length === run.outputs.length)
     return commitTransition(context, current, 'COMPLETED', { files });
-  context.madeHere.digests = new Set();
-  context.log.warn({}, 'an output is missing or has changed, processing again');
+  context.madeHere.identities = new Map();
+  const waysBack = await countWaysBack(run, context);
+  if (waysBack === maxWaysBack)
+    throw new UploadError('output_changed', `an output was missing or had changed ${maxWaysBack + 1} times in a row`);
+  context.log.warn({ waysBack }, 'an output is missing or has changed, processing again');
   return context.store.transition(current, 'PROCESSING', { outputs: [], upload: null });
 };
+
+/** Times that one run goes back from UPLOADING to PROCESSING. */
+const maxWaysBack = 3;
+
+/** Counts by the run's history, which other workers have written too. */
+async function countWaysBack({ id }: Run, { store }: StageContext): Promise<number> {
+  const stages = await store.stages(id);
+  return stages.filter(({ state, outcome }) => state === 'UPLOADING' && outcome === 'PROCESSING').length;
+}
 
 /** True if the platform has this exact output. An output that was made again may differ. */
 const isOf = (file: RunFile, { path, sha256 }: RunOutput) => file.fileName === basename(path) && file.sha256 === sha256;
@@ -52,7 +64,7 @@ async function uploadOne(
   context: StageContext,
   save: (facts: Pick<Run, 'upload'>) => Promise<void>,
 ): Promise<CompletedUpload | null> {
-  const { sizeBytes, sha256, path } = output;
+  const { sizeBytes, path } = output;
   const resume = run.upload;
   const fileName = basename(path);
   const sourceType = sourceTypeOf(run, fileName, context);
@@ -61,11 +73,11 @@ async function uploadOne(
     signal: context.signal,
     retryWhileDown: <T>(call: () => Promise<T>) => retryWhileDown(context, call),
   };
-  const isHere = context.madeHere.digests.has(sha256) || (await context.folders.holds(output, context.signal));
-  if (!isHere) return completeWithoutFile({ sizeBytes, sourceType, resume }, options);
+  const identity = context.madeHere.identities.get(path) ?? (await context.folders.verify(output, context.signal));
+  if (identity === null) return completeWithoutFile({ sizeBytes, sourceType, resume }, options);
   const which = run.outputs.length > 1 ? `${run.outputs.indexOf(output) + 1} of ${run.outputs.length}` : '';
   const uploaded = uploadFile(
-    { operationId: requireOperation(run), path, sizeBytes, fileName, sourceType, resume },
+    { operationId: requireOperation(run), path, sizeBytes, identity, fileName, sourceType, resume },
     {
       ...options,
       partSizeBytes: context.settings.uploadPartBytes,
@@ -85,7 +97,7 @@ async function uploadOne(
   });
 }
 
-/** True if the output was removed or became shorter after the check. */
+/** True if the output was removed or changed after it was measured. */
 function isOutputGone(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'ENOENT' || (error instanceof UploadError && code === 'output_changed');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { basename, dirname, join, relative } from 'node:path';
-import { ChildJobError, runInChild, type Confinement } from '../../../child/index.ts';
+import { ChildJobError, isJobFailure, runInChild, type Confinement } from '../../../child/index.ts';
 import { messageOf, removeFolder } from '../../../files/index.ts';
 import { bandNames, sensorOfFileNames, type Sensor } from '../../../raster/index.ts';
 import type { FileFacts, InspectInput } from '../../files/inspect/facts.ts';
@@ -59,7 +59,7 @@ export async function importRasters(
         throw new ChildJobError('no_footprint', 'says no place: it has no reference system or no transformation');
       return { path, facts: { ...facts, raster, footprint } };
     } catch (error) {
-      if (!(error instanceof ChildJobError)) throw error;
+      if (!isJobFailure(error)) throw error;
       refused += 1;
       progress.onRefused(nameOf(path), error.message);
       return null;
@@ -301,7 +301,7 @@ async function readMetadata(path: string, place: ImportPlace): Promise<SceneMeta
     );
     return sceneMetadata.nullable().catch(null).parse(answer);
   } catch (error) {
-    if (!(error instanceof ChildJobError)) throw error;
+    if (!isJobFailure(error)) throw error;
     return null;
   }
 }
