@@ -176,9 +176,15 @@ function bubblewrap(
       ];
     },
     warmUp: cache === undefined ? () => {} : createWarmUp(cache, environment(tmpdir(), known, 'no')),
-    environment: (workFolder) => environment(workFolder, known, 'yes'),
+    environment: (workFolder) => ({
+      ...environment(workFolder, known, 'yes'),
+      ...(variant.dropsRoot && { NODE_COMPILE_CACHE: compileCacheOfUsers }),
+    }),
   };
 }
+
+/** Compile cache of children that run as other users. */
+const compileCacheOfUsers = '/compile-cache';
 
 /** Places of the server's compile cache for a child of another user: Node names the folders in it by the user. */
 function compileCacheFor(cache: string, { uid }: ChildUser): { from: string; to: string }[] {
@@ -188,7 +194,7 @@ function compileCacheFor(cache: string, { uid }: ChildUser): { from: string; to:
     : [];
   return names.map((name) => ({
     from: join(cache, name),
-    to: join(cache, `${name.slice(0, -ofServer.length)}-${uid}`),
+    to: join(compileCacheOfUsers, `${name.slice(0, -ofServer.length)}-${uid}`),
   }));
 }
 

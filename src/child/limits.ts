@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { KitError } from '../contract/kit-error.ts';
 import { folderUse } from '../files/index.ts';
-import { deletedBytes, processTree, usageOf } from './process-tree.ts';
+import { deletedBytes, processTree, socketBytesOf, usageOf } from './process-tree.ts';
 import type { FailureKind } from './protocol.ts';
 
 /** Limits for one child together with all processes that it starts. */
@@ -103,6 +103,8 @@ export class LimitWatch {
   #disk: NodeJS.Timeout | undefined;
   #spaceTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
+  /** Memory in the sockets of the tree, as the last look at the disk found it. */
+  #socketBytes = 0;
   /** True if a look found the disk so full that a write may have failed. */
   hasSeenScarceDisk = false;
   /** Size of the largest file that a look found. */
@@ -131,17 +133,16 @@ export class LimitWatch {
       onOver,
     } = this.#options;
     if (pid === undefined) return;
-    const used = usageOf(processTree(pid));
-    onMemory(used.memoryBytes);
-    if (used.memoryBytes > memoryBytes)
+    const tree = processTree(pid);
+    const used = usageOf(tree);
+    const usedBytes = used.memoryBytes + this.#socketBytes;
+    onMemory(usedBytes);
+    if (usedBytes > memoryBytes)
       onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
     if (used.processes > processes + bubblewrapOwnProcesses || used.tasks > tasksOf(processes))
       onOver(limitError('job_processes_exceeded', 'started more processes than', processes, 'processes'));
     if (!this.#isStopped)
-      this.#usage = setTimeout(
-        () => this.#lookAtUsage(),
-        used.memoryBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs,
-      );
+      this.#usage = setTimeout(() => this.#lookAtUsage(), usedBytes > memoryBytes / 2 ? sampleOftenMs : sampleEveryMs);
   }
 
   async #checkSpace(): Promise<void> {
@@ -161,7 +162,10 @@ export class LimitWatch {
     } = this.#options;
     const began = performance.now();
     const { bytes: inFolder, largestFileBytes } = await folderUse(workFolder);
-    const bytes = inFolder + (pid === undefined ? 0 : await deletedBytes(processTree(pid)));
+    const tree = pid === undefined ? [] : processTree(pid);
+    const bytes = inFolder + (await deletedBytes(tree));
+    // The last of the tree is surely in the child's own namespaces.
+    this.#socketBytes = socketBytesOf(tree.at(-1) ?? process.pid);
     const tookMs = performance.now() - began;
     this.largestFileBytes = Math.max(this.largestFileBytes, largestFileBytes);
     if (this.#isStopped) return;

@@ -1,5 +1,5 @@
 /** Facts from Linux's /proc about a process and everything that it has started. On other systems a tree is empty. */
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -64,6 +64,32 @@ export function usageOf(pids: readonly number[]): TreeUsage {
   return { processes, tasks, memoryBytes: (own + files) * 1024 + lockBytesOf(pids) };
 }
 
+/** Maximum bytes in the buffers of a socket whose queues the system does not list: `net.core.wmem_default`. */
+const bytesOfSocket = 212_992;
+
+/** Estimates the memory in the sockets of a network namespace that is not this process's own: no resident size shows it. */
+export function socketBytesOf(pid: number): number {
+  try {
+    if (readlinkSync(`/proc/${pid}/ns/net`) === readlinkSync('/proc/self/ns/net')) return 0;
+  } catch {
+    return 0;
+  }
+  const counts = readText(`/proc/${pid}/net/sockstat`) + readText(`/proc/${pid}/net/sockstat6`);
+  const sockets = Number(/^sockets: used (\d+)/m.exec(counts)?.[1] ?? 0);
+  const hasTcp = [...counts.matchAll(/^TCP6?: inuse (\d+)/gm)].some(([, inUse]) => Number(inUse) > 0);
+  // These files list every connection, and reading them takes a while.
+  const queues = hasTcp
+    ? ['tcp', 'tcp6'].flatMap((name) => queuesIn(beginningOf(`/proc/${pid}/net/${name}`, maxListBytes).text))
+    : [];
+  return sockets * bytesOfSocket + queues.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** Bytes that wait in the queues of each connection: `tx_queue:rx_queue`, in hexadecimal (proc(5)). */
+const queuesIn = (text: string): number[] =>
+  [...text.matchAll(/ ([0-9A-F]{8}):([0-9A-F]{8}) \d\d:/g)].map(
+    ([, sent = '', received = '']) => Number.parseInt(sent, 16) + Number.parseInt(received, 16),
+  );
+
 /** Unit of `Stats.blocks`. */
 const blockBytes = 512;
 
@@ -82,16 +108,18 @@ export async function deletedBytes(pids: readonly number[]): Promise<number> {
 
 /** Kernel memory for one lock on a file. */
 const bytesOfLock = 256;
-/** About 15,000 locks; an honest tree has a few. */
-const maxLockTextBytes = 1024 * 1024;
+/** More than any machine has. */
+const endlessBytes = 2 ** 50;
+/** About 15,000 locks or 7,000 connections; an honest tree has a few. */
+const maxListBytes = 1024 * 1024;
 
-/** Estimates the kernel's memory for locks on files. Infinite for a tree that has most of more locks than anybody needs. */
+/** Estimates the kernel's memory for locks on files. Endless for a tree that has most of more locks than anybody needs. */
 function lockBytesOf(pids: readonly number[]): number {
-  const { text, isCut } = beginningOf('/proc/locks', maxLockTextBytes);
+  const { text, isCut } = beginningOf('/proc/locks', maxListBytes);
   const owners = [...text.matchAll(/ (?:READ|WRITE) +(\d+) /g)].map(([, pid]) => Number(pid));
   const own = new Set(pids);
   const count = owners.filter((pid) => own.has(pid)).length;
-  return isCut && count > owners.length / 2 ? Infinity : count * bytesOfLock;
+  return isCut && count > owners.length / 2 ? endlessBytes : count * bytesOfLock;
 }
 
 function beginningOf(path: string, maxBytes: number): { text: string; isCut: boolean } {

@@ -2,54 +2,33 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { KitError } from '../../src/contract/index.ts';
 import { readReport, unmetDemand } from '../../src/commands/certify/read-report.ts';
-import {
-  summarize,
-  type ExpectedFailure,
-  type Report,
-  type ScenarioReport,
-} from '../../src/commands/certify/report.ts';
+import type { ExpectedFailure, Report, ScenarioReport } from '../../src/commands/certify/report.ts';
+import { contradiction } from '../../src/commands/certify/recheck.ts';
 import { signReport } from '../../src/commands/certify/sign.ts';
-import { planVersion, scenarios } from '../../src/commands/certify/scenarios.ts';
+import { scenarios } from '../../src/commands/certify/scenarios.ts';
+import { app, early, honestReport, scenarioReport, summaryOf } from '../../lab/attack/honest-report.ts';
 import { testFolder } from '../support/folders.ts';
 import { startCommand } from '../support/processes.ts';
 
-const { privateKey } = generateKeyPairSync('ed25519');
-let folder: string;
+const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+let [folder, keyFile] = ['', ''];
 
 beforeAll(async () => {
   folder = await testFolder();
   await mkdir(folder, { recursive: true });
+  keyFile = join(folder, 'key.pem');
+  await writeFile(keyFile, publicKey.export({ type: 'spki', format: 'pem' }));
 });
 
-const found = (result: 'passed' | 'failed'): ScenarioReport[] =>
-  scenarios.map(({ id, title, level }) => ({
-    id,
-    title,
-    level,
-    appName: null,
-    status: 'FINISHED',
-    result: result === 'passed' ? 'PASSED' : 'FAILED',
-    missing: null,
-    faults: [],
-    rules: [{ rule: 'poll-stops', clause: '4.8', holds: '', result, violations: [], violationCount: 0 }],
-    advisories: [],
-    launches: [],
-  }));
+/** A report without a fault, or one whose first scenario uploads before the approval. */
+const reports = (kind: 'passed' | 'failed'): ScenarioReport[] =>
+  scenarios.map((scenario, i) => scenarioReport(scenario, kind === 'failed' && i === 0 ? early(scenario) : undefined));
 
 const signed = (scenarioReports: readonly ScenarioReport[], expected: readonly ExpectedFailure[] = []) =>
-  signReport(
-    summarize(scenarioReports, {
-      app: 'http://app.example/launch',
-      planVersion,
-      startedAt: new Date(0),
-      finishedAt: new Date(1),
-      expected,
-    }),
-    privateKey,
-  );
+  signReport(summaryOf(scenarioReports, { expected }), privateKey);
 
 async function written(report: unknown): Promise<string> {
   const file = join(folder, `${crypto.randomUUID()}.json`);
@@ -58,18 +37,19 @@ async function written(report: unknown): Promise<string> {
 }
 
 async function verify(report: unknown, ...more: string[]): Promise<{ status: unknown; output: string }> {
-  const { exited, output } = startCommand('certify', ['verify', await written(report), ...more], {});
+  const args = ['verify', await written(report), '--public-key', keyFile, ...more];
+  const { exited, output } = startCommand('certify', args, {});
   return { status: await exited, output: output() };
 }
 
-test('a report in which every rule failed, as expected, is good only if the failures are allowed by name', async () => {
-  const known = [{ scenario: '*', rule: 'poll-stops' }];
-  const report = await signed(found('failed'), known);
+test('a report with failures that were expected is good only if the failures are allowed by name', async () => {
+  const known = [{ scenario: '*', rule: 'upload-after-approval' }];
+  const report = await signed(reports('failed'), known);
   expect(report.result).toBe('PASSED');
   const refused = await verify(report);
   expect([refused.status, refused.output]).toEqual([
     1,
-    expect.stringMatching(/^NOT GOOD: 1 failures were expected .*\*: poll-stops/m),
+    expect.stringMatching(/^NOT GOOD: 1 failures were expected .*\*: upload-after-approval/m),
   ]);
   const file = join(folder, 'known.json');
   await writeFile(file, JSON.stringify(known));
@@ -78,7 +58,7 @@ test('a report in which every rule failed, as expected, is good only if the fail
 });
 
 test('the level and the challenge that are demanded must be the report’s', async () => {
-  const report = await signed(found('passed').filter(({ level }) => level !== 'exemplary'));
+  const report = await signed(reports('passed').filter(({ level }) => level !== 'exemplary'));
   const demand = (level: Report['level'], challenge: string | null = null) =>
     unmetDemand(report, { level, challenge, allowed: [] });
   expect(demand('robust')).toBeNull();
@@ -87,7 +67,7 @@ test('the level and the challenge that are demanded must be the report’s', asy
 });
 
 test('a mangled report is told in words', async () => {
-  const whole = await signed(found('passed'));
+  const whole = await signed(reports('passed'));
   const without = (name: keyof Report) => ({ ...whole, [name]: undefined });
   for (const [mangled, field] of [
     ['{"format":', 'it is not JSON'],
@@ -95,11 +75,63 @@ test('a mangled report is told in words', async () => {
     [without('scenarios'), 'scenarios: '],
     [without('expected'), 'expected: '],
     [without('level'), 'level: '],
-    [{ ...whole, scenarios: [{ id: 'a' }] }, 'scenarios.0.launches: '],
+    [{ ...whole, scenarios: [{ id: 'a' }] }, 'scenarios.0.title: '],
     [{ ...whole, scenarios: [] }, 'scenarios: '],
   ] as const) {
     const refusal = readReport(await written(mangled));
     await expect(refusal, field).rejects.toThrow(`is not a report of certify (--json FILE writes one): ${field}`);
     await expect(refusal).rejects.toBeInstanceOf(KitError);
   }
+});
+
+test('the app and the age that are demanded must be the report’s', () => {
+  const report = honestReport();
+  const nowMs = Date.parse(report.finishedAt) + 3_600_000;
+  const demand = (more: { app?: string; maxAgeMs?: number; nowMs?: number }) =>
+    unmetDemand(report, { level: null, challenge: null, allowed: [], nowMs, ...more });
+  expect([demand({ app }), demand({ app: 'Honest' }), demand({ maxAgeMs: 3_600_000 })]).toEqual([null, null, null]);
+  expect(demand({ app: 'http://another.example' })).toMatch(/^the app http:\/\/another.example is demanded/);
+  expect(demand({ maxAgeMs: 3_599_999 })).toMatch(/longer ago than --max-age allows/);
+  expect(demand({ nowMs: Date.parse(report.finishedAt) - 360_000 })).toMatch(/in the future/);
+});
+
+test('a report whose traces were cut is NOT_EXERCISED, whatever is left of them', () => {
+  const cut = reports('passed').map((one, i) => ({
+    ...one,
+    launches: one.launches.map((launch) => ({ ...launch, cutCalls: i === 0 ? 1 : 0 })),
+  }));
+  expect(summaryOf(cut).result).toBe('NOT_EXERCISED');
+});
+
+describe('a report that contradicts itself', () => {
+  const changed = (i: number, more: (one: ScenarioReport) => Partial<ScenarioReport>): Report => {
+    const report = honestReport();
+    return { ...report, scenarios: report.scenarios.map((one, j) => (i === j ? { ...one, ...more(one) } : one)) };
+  };
+  const struck = scenarios.findIndex(({ faults = [] }) => faults.length > 0);
+  test.each<[what: string, report: () => Report, reason: RegExp]>([
+    ['a result', () => ({ ...honestReport(), result: 'WARNING' }), /^its result is not/],
+    ['a level', () => ({ ...honestReport(), level: 'protocol' }), /^its level is not/],
+    ['a name', () => ({ ...honestReport(), appName: 'Another' }), /^its appName is not/],
+    ['a rule', () => changed(0, ({ rules }) => ({ rules: rules.map((one) => ({ ...one, result: 'warning' })) })), /: its rules are not/],
+    ['a missing rule', () => changed(0, ({ rules }) => ({ rules: rules.slice(1) })), /: its rules are not/],
+    ['a scenario’s result', () => changed(0, () => ({ result: 'WARNING' })), /: its result is PASSED, not WARNING/],
+    ['a scenario’s level', () => changed(0, () => ({ level: 'exemplary' })), /: the plan has no such scenario/],
+    ['a fault that did not fire', () => changed(struck, ({ faults }) => ({ faults: faults.map((one) => ({ ...one, fired: 9 })) })), /did not fire 9 times/],
+    ['a fault that was left out', () => changed(struck, () => ({ faults: [] })), /: it lacks the plan's fault/],
+    ['a launch that was left out', () => changed(0, () => ({ launches: [] })), /: it has 0 launches/],
+    ['a scenario that comes twice', () => ({ ...honestReport(), scenarios: [...reports('passed'), ...reports('passed')] }), /^it has a scenario twice/],
+    ['a challenge that its seed does not draw', () => ({ ...honestReport(), challenge: { seed: 'a', users: [], items: [], drawn: {} } }), /^its challenge is not/],
+  ])('%s', (_what, report, reason) => {
+    expect(contradiction(report())).toMatch(reason);
+  }); // oxfmt-ignore
+  test('control: an honest one does not', () => expect(contradiction(honestReport())).toBeNull());
+});
+
+test('without a key that the caller trusts no report is good', async () => {
+  const file = await written(await signed(reports('passed')));
+  const { exited, output } = startCommand('certify', ['verify', file], {});
+  expect(await exited).toBe(2);
+  expect(output()).toContain('NOT TRUSTED');
+  expect((await verify(await signed(reports('passed')))).status).toBe(0);
 });

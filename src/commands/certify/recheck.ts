@@ -84,7 +84,7 @@ function contradictionIn(scenario: ScenarioReport, plan: readonly Scenario[], { 
 }
 
 /** A call of the trace, as the referee judges it. */
-const judged = (call: TracedCall): JudgedCall => {
+export const judged = (call: TracedCall): JudgedCall => {
   const at = Date.parse(call.at);
   // The trace shows an upload call without an operation with null.
   const detail = Object.fromEntries(Object.entries(call.detail).filter(([, value]) => value !== null));

@@ -110,6 +110,11 @@ export class Trace {
     this.#writer.beforeForgetting = listener;
   }
 
+  /** Tells the listener that calls are about to be deleted. */
+  forgetting(launchId: string, lastId: number): void {
+    this.#writer.beforeForgetting(launchId, lastId);
+  }
+
   /** Keeps violations beyond the life of their calls. */
   keep(launchId: string, violations: readonly KeptViolation[]): void {
     const insertion = this.#database.prepare<[string, string, string, string]>(
