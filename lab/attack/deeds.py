@@ -3,6 +3,7 @@ import ctypes
 import fcntl
 import mmap
 import os
+import select
 import socket
 import sys
 import time
@@ -76,6 +77,60 @@ def sockets(_lent):
         except BlockingIOError:
             kept.append((one, other))
     time.sleep(2)
+
+
+def unix_sockets(_lent):
+    kept = []
+    for _ in range(8):
+        if os.fork() == 0:
+            for _ in range(200):
+                one, other = socket.socketpair()
+                one.setblocking(False)
+                try:
+                    while True:
+                        one.send(b"x" * 65_536)
+                except BlockingIOError:
+                    kept.append((one, other))
+            time.sleep(3)
+            os._exit(0)
+    time.sleep(3)
+
+
+def descriptors_in_flight(lent):
+    one, _other = socket.socketpair()
+    socket.send_fds(one, [b"x"], [os.open(lent, os.O_RDONLY)])
+
+
+def locks_without_owner(_lent):
+    # F_OFD_SETLK with a struct flock of zeros but its type.
+    lock = b"\1" + bytes(31)
+    fcntl.fcntl(os.open("lock", os.O_RDWR | os.O_CREAT), 37, lock)
+
+
+def watch_sets(_lent):
+    kept = [select.epoll() for _ in range(200)]
+    time.sleep(3)
+    kept.clear()
+
+
+def many_descriptors(_lent):
+    for _ in range(20):
+        if os.fork() == 0:
+            for _ in range(400):
+                os.open("/dev/null", os.O_RDONLY)
+            time.sleep(3)
+            os._exit(0)
+    time.sleep(3)
+
+
+def removed_mapping(_lent):
+    for i in range(3):
+        with open(f"mapped-{i}", "w+b") as file:
+            file.write(b"x" * 20 * MIB)
+            file.flush()
+            libc.mmap(None, 4_096, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
+        os.unlink(f"mapped-{i}")
+    time.sleep(3)
 
 
 def blocks_beyond_end(_lent):

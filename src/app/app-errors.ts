@@ -55,6 +55,10 @@ export const appErrors = {
   invalid_parameters: { ...ofRequest, advice: 'Correct the parameters as the message says.' },
   validation_failed: { ...ofRequest, fixedBy: 'app', advice: 'Correct the request as `details` says.' },
   bad_request: { ...ofRequest, fixedBy: 'app', advice: 'Correct the request.' },
+  malformed_request: { ...ofRequest, fixedBy: 'app', advice: 'Send a request as HTTP/1.1 wants it.' },
+  headers_too_large: { ...ofRequest, fixedBy: 'app', advice: 'Send fewer or shorter headers.' },
+  request_timeout: { ...ofRequest, fixedBy: 'app', advice: 'Send the whole request in time.' },
+  expectation_failed: { ...ofRequest, fixedBy: 'app', advice: 'Send no `Expect` header, or `100-continue`.' },
   unsupported_media_type: { ...ofRequest, fixedBy: 'app', advice: 'Send `application/json`.' },
   foreign_origin: { ...ofRequest, fixedBy: 'operator', advice: 'Open the app at its own address. Behind a proxy that ends TLS, the operator sets TRUST_PROXY.' },
   too_many_runs: { ...ofRequest, advice: 'Wait until some runs have ended, or end some (RUNS_PER_USER).' },
@@ -170,6 +174,7 @@ export const appErrors = {
   // The start of the app.
   bad_configuration: ofStart('Correct the setting that the message names (docs/configuration.md).'),
   cannot_listen: ofStart('Choose another port, or end the program that has it.'),
+  data_folder_unusable: ofStart('Choose a folder that this user can write to (DATA_DIR).'),
   data_folder_in_use: ofStart('End the other app, or set another DATA_DIR.'),
   database_unavailable: ofStart('Start the database, and check DATABASE_URL.'),
   database_newer: ofStart('Start the newer version, or use a copy of the database from before the update.'),

@@ -157,7 +157,11 @@ async function wireApp(
     concurrency: config.stepConcurrency,
     packsOutputs: profile.severalOutputs === 'zip',
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
-    workSpace: createWorkSpace({ folder: workDir, quotaBytes: config.workDiskBytes }),
+    workSpace: createWorkSpace({
+      folder: workDir,
+      quotaBytes: config.workDiskBytes,
+      runBytes: config.stepDiskBytes,
+    }),
     onMemory: (bytes) => metrics.observeStepMemory(bytes),
     onDefect: (error, what) => log.error({ err: error }, what),
     inspectPort: config.inspectPort ?? undefined,

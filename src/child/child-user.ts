@@ -60,10 +60,10 @@ export async function readableFile(
   path: string,
   { folders, copyPath }: { readonly folders: readonly string[]; readonly copyPath: string },
 ): Promise<string> {
-  const { mode, gid } = await stat(path);
+  const { mode, uid, gid } = await stat(path);
   if ((mode & otherMayRead) !== 0 || (gid === lentGroup && (mode & groupMayRead) !== 0)) return path;
   if (folders.some((folder) => path.startsWith(folder + sep))) {
-    await chown(path, 0, lentGroup);
+    await chown(path, uid, lentGroup);
     await chmod(path, (mode & 0o777) | groupMayRead);
     return path;
   }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -22,6 +22,8 @@ export interface ConfinementOptions {
   readonly mode: ConfinementMode;
   /** Folders that no child may see even where they lie below one that it reads: data folders. */
   readonly hidden?: readonly string[];
+  /** Folders of `hidden` whose files are the server's to change: it may let children of other users read them. Default: all. */
+  readonly own?: readonly string[];
   /** `CONFINEMENT_READS`: further folders that children may read, where libraries or data of GDAL lie elsewhere than usual. */
   readonly readable?: readonly string[];
   /** Told in one line where children run unconfined and nobody has asked for that. */
@@ -134,7 +136,7 @@ function bubblewrap(
   variant: BubblewrapVariant,
   filter: Buffer | null,
   delegated: Delegated,
-  { hidden = [], readable = [] }: ConfinementOptions,
+  { hidden = [], own = hidden, readable = [] }: ConfinementOptions,
   known: ProbeOutput,
 ): Confinement {
   const program = programs.find('bwrap') ?? 'bwrap';
@@ -154,7 +156,7 @@ function bubblewrap(
     ].join(''),
     weaknesses: weaknessesOf({ dropsRoot: variant.dropsRoot, delegated }),
     gdalVersion: known.gdalVersion,
-    ownFolders: hidden,
+    ownFolders: own,
     newUser: () => (variant.dropsRoot ? newChildUser() : null),
     group: (limits) => delegated?.(limits) ?? null,
     command(place, limits) {
@@ -208,10 +210,29 @@ const maxDescriptors = 512;
 function limitArguments({ memoryBytes, fileBytes }: ProcessLimits, { dataBytes }: ProbeOutput): string[] {
   return [
     '--core=0',
-    `--nofile=${maxDescriptors}`,
-    `--fsize=${fileBytes}`,
-    ...(dataBytes > 0 ? [`--data=${memoryBytes + dataBytes}`] : []),
+    '--memlock=0',
+    `--nofile=${atMost('Max open files', maxDescriptors)}`,
+    `--fsize=${atMost('Max file size', fileBytes)}`,
+    ...(dataBytes > 0 ? [`--data=${atMost('Max data size', memoryBytes + dataBytes)}`] : []),
   ];
+}
+
+/** A limit, or the hard one that this process has inherited where that is lower: only root could raise it. */
+function atMost(name: string, wanted: number): number {
+  hardLimits ??= readHardLimits();
+  return Math.min(wanted, hardLimits.get(name) ?? Infinity);
+}
+
+let hardLimits: ReadonlyMap<string, number> | undefined;
+
+/** Hard limits of this process, by the kernel's names for them. Empty on a system without `/proc`. */
+function readHardLimits(): ReadonlyMap<string, number> {
+  try {
+    const rows = readFileSync('/proc/self/limits', 'utf8').matchAll(/^(Max [a-z ]+?) {2,}\S+ +(\d+)/gm);
+    return new Map([...rows].map(([, name = '', hard]) => [name, Number(hard)]));
+  } catch {
+    return new Map();
+  }
 }
 
 /** Returns the result of `make`, after one of its children has run and has reported its GDAL. */

@@ -1,7 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import { KitError } from '../contract/kit-error.ts';
 import { folderUse } from '../files/index.ts';
-import { deletedBytes, processTree, socketBytesOf, usageOf } from './process-tree.ts';
+import { heldResources, maxOfTree } from './held-resources.ts';
+import { processTree, usageOf } from './process-tree.ts';
 import type { FailureKind } from './protocol.ts';
 
 /** Limits for one child together with all processes that it starts. */
@@ -96,6 +97,8 @@ export interface WatchOptions {
   readonly onOver: (error: ChildJobError) => void;
 }
 
+const nameOf = { descriptors: 'descriptors', watchSets: 'sets of watches' } as const;
+
 /** Looks again and again at what a child and all that it has started use together. */
 export class LimitWatch {
   #options: WatchOptions;
@@ -103,8 +106,10 @@ export class LimitWatch {
   #disk: NodeJS.Timeout | undefined;
   #spaceTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
-  /** Memory in the sockets of the tree, as the last look at the disk found it. */
-  #socketBytes = 0;
+  /** The kernel's memory for the tree, as the last look at what it holds found it. */
+  #kernelBytes = 0;
+  /** Most memory that a look found, in bytes. */
+  peakBytes = 0;
   /** True if a look found the disk so full that a write may have failed. */
   hasSeenScarceDisk = false;
   /** Size of the largest file that a look found. */
@@ -135,7 +140,8 @@ export class LimitWatch {
     if (pid === undefined) return;
     const tree = processTree(pid);
     const used = usageOf(tree);
-    const usedBytes = used.memoryBytes + this.#socketBytes;
+    const usedBytes = used.memoryBytes + this.#kernelBytes;
+    this.peakBytes = Math.max(this.peakBytes, usedBytes);
     onMemory(usedBytes);
     if (usedBytes > memoryBytes)
       onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
@@ -163,13 +169,16 @@ export class LimitWatch {
     const began = performance.now();
     const { bytes: inFolder, largestFileBytes } = await folderUse(workFolder);
     const tree = pid === undefined ? [] : processTree(pid);
-    const bytes = inFolder + (await deletedBytes(tree));
-    // The last of the tree is surely in the child's own namespaces.
-    this.#socketBytes = socketBytesOf(tree.at(-1) ?? process.pid);
+    const held = await heldResources(tree, { workFolder, fileBytes: diskBytes });
+    this.#kernelBytes = held.kernelBytes;
+    const bytes = inFolder + held.deletedBytes;
     const tookMs = performance.now() - began;
     this.largestFileBytes = Math.max(this.largestFileBytes, largestFileBytes);
     if (this.#isStopped) return;
     if (bytes > diskBytes) onOver(diskExceeded(diskBytes));
+    for (const name of ['descriptors', 'watchSets'] as const)
+      if (held[name] > maxOfTree[name])
+        onOver(limitError('job_processes_exceeded', 'opened more than', maxOfTree[name], nameOf[name]));
     const pauseMs = Math.min(sampleDiskAtLeastEveryMs, Math.max(sampleDiskEveryMs, tookMs * 9));
     this.#disk = setTimeout(() => void this.#lookAtDisk(), pauseMs);
   }

@@ -1,7 +1,5 @@
 /** Facts from Linux's /proc about a process and everything that it has started. On other systems a tree is empty. */
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** Not every kernel is built with it. */
 const hasChildrenFiles = existsSync(`/proc/self/task/${process.pid}/children`);
@@ -45,100 +43,38 @@ export interface TreeUsage {
   /** Threads of all of them. */
   readonly tasks: number;
   /**
-   * Resident memory of all processes together, their page tables, and the kernel's records of their locks. Pages of files
-   * count once, for the process that has most of them.
+   * Memory of all processes together, resident or swapped out, and their page tables. Pages of files count once, for the
+   * process that has most of them.
    */
   readonly memoryBytes: number;
 }
 
+/** Memory that a process has for itself, its page tables and what was swapped out included. */
+const ownMemory = ['RssAnon', 'RssShmem', 'VmPTE', 'VmSwap', 'HugetlbPages'];
+
 export function usageOf(pids: readonly number[]): TreeUsage {
   let [processes, tasks, own, files] = [0, 0, 0, 0];
   for (const pid of pids) {
-    const status = readText(`/proc/${pid}/status`);
+    const status = readText(`${livingTask(pid)}/status`);
     if (status === '') continue;
     processes += 1;
     tasks += number(status, 'Threads');
-    own += number(status, 'RssAnon') + number(status, 'RssShmem') + number(status, 'VmPTE');
+    for (const field of ownMemory) own += number(status, field);
     files = Math.max(files, number(status, 'RssFile'));
   }
-  return { processes, tasks, memoryBytes: (own + files) * 1024 + lockBytesOf(pids) };
+  return { processes, tasks, memoryBytes: (own + files) * 1024 };
 }
 
-/** Maximum bytes in the buffers of a socket whose queues the system does not list: `net.core.wmem_default`. */
-const bytesOfSocket = 212_992;
-
-/** Estimates the memory in the sockets of a network namespace that is not this process's own: no resident size shows it. */
-export function socketBytesOf(pid: number): number {
-  try {
-    if (readlinkSync(`/proc/${pid}/ns/net`) === readlinkSync('/proc/self/ns/net')) return 0;
-  } catch {
-    return 0;
-  }
-  const counts = readText(`/proc/${pid}/net/sockstat`) + readText(`/proc/${pid}/net/sockstat6`);
-  const sockets = Number(/^sockets: used (\d+)/m.exec(counts)?.[1] ?? 0);
-  const hasTcp = [...counts.matchAll(/^TCP6?: inuse (\d+)/gm)].some(([, inUse]) => Number(inUse) > 0);
-  // These files list every connection, and reading them takes a while.
-  const queues = hasTcp
-    ? ['tcp', 'tcp6'].flatMap((name) => queuesIn(beginningOf(`/proc/${pid}/net/${name}`, maxListBytes).text))
-    : [];
-  return sockets * bytesOfSocket + queues.reduce((sum, bytes) => sum + bytes, 0);
-}
-
-/** Bytes that wait in the queues of each connection: `tx_queue:rx_queue`, in hexadecimal (proc(5)). */
-const queuesIn = (text: string): number[] =>
-  [...text.matchAll(/ ([0-9A-F]{8}):([0-9A-F]{8}) \d\d:/g)].map(
-    ([, sent = '', received = '']) => Number.parseInt(sent, 16) + Number.parseInt(received, 16),
-  );
-
-/** Unit of `Stats.blocks`. */
-const blockBytes = 512;
-
-/** Bytes of files that a tree has removed and still has open: no folder shows them, and they stay on the disk. */
-export async function deletedBytes(pids: readonly number[]): Promise<number> {
-  const byFile = new Map<string, number>();
-  for (const pid of pids) {
-    const folder = `/proc/${pid}/fd`;
-    for (const name of await readdir(folder).catch(() => [])) {
-      const file = await stat(join(folder, name)).catch(() => null);
-      if (file?.isFile() && file.nlink === 0) byFile.set(`${file.dev} ${file.ino}`, file.blocks * blockBytes);
-    }
-  }
-  return [...byFile.values()].reduce((sum, bytes) => sum + bytes, 0);
-}
-
-/** Kernel memory for one lock on a file. */
-const bytesOfLock = 256;
-/** More than any machine has. */
-const endlessBytes = 2 ** 50;
-/** About 15,000 locks or 7,000 connections; an honest tree has a few. */
-const maxListBytes = 1024 * 1024;
-
-/** Estimates the kernel's memory for locks on files. Endless for a tree that has most of more locks than anybody needs. */
-function lockBytesOf(pids: readonly number[]): number {
-  const { text, isCut } = beginningOf('/proc/locks', maxListBytes);
-  const owners = [...text.matchAll(/ (?:READ|WRITE) +(\d+) /g)].map(([, pid]) => Number(pid));
-  const own = new Set(pids);
-  const count = owners.filter((pid) => own.has(pid)).length;
-  return isCut && count > owners.length / 2 ? endlessBytes : count * bytesOfLock;
-}
-
-function beginningOf(path: string, maxBytes: number): { text: string; isCut: boolean } {
-  try {
-    const file = openSync(path, 'r');
-    try {
-      const buffer = Buffer.allocUnsafe(64 * 1024);
-      let text = '';
-      for (let bytes = -1; bytes !== 0 && text.length < maxBytes;) {
-        bytes = readSync(file, buffer, 0, buffer.length, null);
-        text += buffer.toString('latin1', 0, bytes);
-      }
-      return { text, isCut: text.length >= maxBytes };
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return { text: '', isCut: false };
-  }
+/**
+ * Folder of `/proc` that tells of a process. If its first thread has ended and others go on, the process's own folder tells
+ * nothing, and that of another thread does.
+ */
+export function livingTask(pid: number): string {
+  const own = `/proc/${pid}`;
+  const stat = statOf(pid);
+  if (stat?.state !== 'Z') return own;
+  const living = listOf(`${own}/task`).find((task) => statOf(`${pid}/task/${task}`)?.state !== 'Z');
+  return living === undefined ? own : `${own}/task/${living}`;
 }
 
 /** Memory is in KiB there. */

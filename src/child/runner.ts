@@ -27,6 +27,8 @@ import { ReportedJobError } from './reported-error.ts';
 
 /** Share of the limit for one file. The last write may have been cut off entirely. */
 const almostFull = 0.9;
+/** Share of the memory limit from which on an allocation may fail. */
+const muchMemory = 0.4;
 /** After a cancel message, before SIGKILL. */
 const graceMs = 1_000;
 /** By then bubblewrap has made its namespaces, or never will. */
@@ -284,8 +286,10 @@ export class ChildRunner {
         question,
         AbortSignal.any([asking.over.signal, ...(job.signal ? [job.signal] : [])]),
       );
+      // A child that does not take its answer gets no other.
+      const message: ToChild = { type: 'answer', id, answer };
+      await this.#channel.send(message);
       asking.isBusy = false;
-      this.#post({ type: 'answer', id, answer });
     } catch (error) {
       if (!asking.over.signal.aborted) this.#stopNow(error);
     }
@@ -307,8 +311,11 @@ export class ChildRunner {
   /** Describes an end that nobody asked for. The kernel ends a process in its own ways when it exceeds a kernel limit. */
   #crash(exit: string): ChildJobError {
     const data = { stderr: this.#stderr };
-    if (exit === 'SIGXFSZ') return this.#fileTooLarge();
-    if (this.#ranOutOfMemory || /out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr))
+    // Exits and words are the child's own, so the host's looks decide.
+    if (exit === 'SIGXFSZ' && this.#isFileFull()) return this.#fileTooLarge();
+    const hasMuch = this.#watch.peakBytes > this.#limits.memoryBytes * muchMemory;
+    const saysSo = /out of memory|allocation failed|bad_alloc|cannot allocate memory/i.test(this.#stderr);
+    if (this.#ranOutOfMemory || (saysSo && hasMuch))
       return limitError('job_memory_exceeded', 'used more memory than', this.#limits.memoryBytes, 'bytes');
     if (!this.#isReady)
       return new ChildJobError('job_not_started', `no process could be started here: ${this.#lastLine() ?? exit}`, {

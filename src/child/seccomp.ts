@@ -37,6 +37,14 @@ const refused: Readonly<Record<string, CallNumbers>> = {
   fanotify_init: [300, 262],
   // Other processes.
   ptrace: [101, 117],
+  // Commands and messages with descriptors: what is under way in a socket is open, and no process shows it.
+  sendmsg: [46, 211],
+  sendmmsg: [307, 269],
+  // Limits of the machine, and settings of files.
+  io_setup: [206, 0],
+  io_submit: [209, 2],
+  file_setattr: [469, 469],
+  syslog: [103, 116],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
   pidfd_getfd: [438, 438],
@@ -74,6 +82,7 @@ const EINVAL = 22;
 const ENOTTY = 25;
 const ENOSYS = 38;
 const EOPNOTSUPP = 95;
+const EAFNOSUPPORT = 97;
 
 /** Calls that are refused with an error on which programs take another way. */
 const unsupported: readonly { readonly numbers: CallNumbers; readonly errno: number }[] = [
@@ -107,6 +116,8 @@ interface CallByArguments {
 const mapSharedAnonymous = 0x21;
 /** `CLONE_NEWTIME`, `NEWNS`, `NEWCGROUP`, `NEWUTS`, `NEWIPC`, `NEWUSER`, `NEWPID` and `NEWNET`. */
 const cloneNamespaces = 0x7e02_0080;
+const [cloneFiles, cloneThread] = [0x400, 0x1_0000];
+const AF_UNIX = 1;
 const fallocateKeepSize = 1;
 const [SOL_IP, SOL_SOCKET, SOL_TCP, SOL_IPV6] = [0, 1, 6, 41];
 
@@ -117,16 +128,23 @@ const [SOL_IP, SOL_SOCKET, SOL_TCP, SOL_IPV6] = [0, 1, 6, 41];
  */
 const byArguments: readonly CallByArguments[] = [
   {
-    // socket. AF_UNIX, AF_INET, AF_INET6. Others, such as AF_VSOCK, belong to no network namespace.
+    // socket. AF_UNIX alone: there is no network, and others, such as AF_VSOCK, belong to no network namespace.
     numbers: [41, 198],
-    alternatives: [[{ argument: 0, oneOf: [1, 2, 10] }]],
+    alternatives: [[{ argument: 0, oneOf: [AF_UNIX] }]],
     allows: true,
-    errno: EPERM,
+    errno: EAFNOSUPPORT,
   },
   {
-    // fcntl. Descriptors and their flags, locks of records, F_DUPFD_CLOEXEC, F_GETPIPE_SZ, F_GET_SEALS.
+    // socketpair.
+    numbers: [53, 199],
+    alternatives: [[{ argument: 0, oneOf: [AF_UNIX] }]],
+    allows: true,
+    errno: EAFNOSUPPORT,
+  },
+  {
+    // fcntl. Descriptors and their flags, locks of processes (those of open files show no owner), F_DUPFD_CLOEXEC, F_GETPIPE_SZ, F_GET_SEALS.
     numbers: [72, 25],
-    alternatives: [[{ argument: 1, oneOf: [0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032, 1034] }]],
+    alternatives: [[{ argument: 1, oneOf: [0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032, 1034] }]],
     allows: true,
     errno: EINVAL,
   },
@@ -196,9 +214,14 @@ const byArguments: readonly CallByArguments[] = [
     errno: EPERM,
   },
   {
-    // clone. No further namespaces, whatever the kernel grants its users.
+    // clone. No further namespaces, whatever the kernel grants its users. Threads share their descriptors and processes do not, so that /proc shows all of them.
     numbers: [56, 220],
-    alternatives: [[{ argument: 0, mask: cloneNamespaces, oneOf: [0] }]],
+    alternatives: [
+      [
+        { argument: 0, mask: cloneNamespaces, oneOf: [0] },
+        { argument: 0, mask: cloneThread + cloneFiles, oneOf: [0, cloneThread + cloneFiles] },
+      ],
+    ],
     allows: true,
     errno: EPERM,
   },

@@ -38,7 +38,7 @@ export default defineCommand(import.meta, {
       { level: config.logLevel, base: { service: 'app', role: config.role } },
       pino.destination({ dest: 2, sync: true }),
     );
-    const confinement = await confine(config.confinement, [config.dataDir, config.inputDir]);
+    const confinement = await confine(config.confinement, [config.dataDir], [config.inputDir]);
     const app = await createApp({ config, definition, log, confinement });
     const served = await serve(app.handler, {
       host: config.host,

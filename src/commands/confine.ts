@@ -1,10 +1,18 @@
 import { establishConfinement, type Confinement, type ConfinementSettings } from '../child/index.ts';
 
-/** Finds out how this server's children are confined; `folders` are the server's own, which no child sees. Throws `ConfinementError`. */
-export function confine(settings: ConfinementSettings, folders: readonly string[]): Promise<Confinement> {
+/**
+ * Finds out how this server's children are confined. No child sees the `folders`, which are the server's own, nor the
+ * `foreign` ones, whose files belong to others. Throws `ConfinementError`.
+ */
+export function confine(
+  settings: ConfinementSettings,
+  folders: readonly string[],
+  foreign: readonly string[] = [],
+): Promise<Confinement> {
   return establishConfinement({
     ...settings,
-    hidden: folders,
+    hidden: [...folders, ...foreign],
+    own: folders,
     warn: (message) => console.error(`warning: ${message}`),
   });
 }

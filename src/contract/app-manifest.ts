@@ -4,6 +4,12 @@ import { isPlainOrigin } from './address.ts';
 /** @assumed launch: how it reaches the app: a GET with the token in the query, or a POST with it in a form */
 export const launchModes = ['query', 'form_post'] as const;
 
+/**
+ * Fields that a launch from an item of the catalog has beside the token. An app may ignore them.
+ * @assumed launch-item
+ */
+export const launchItemFields = { collectionId: 'collectionId', itemId: 'itemId' } as const;
+
 function isLaunchUrl(value: string): boolean {
   const url = URL.canParse(value) ? new URL(value) : null;
   // An IPv6 address is a host too; what else is no plain name could say more than where it leads.

@@ -43,6 +43,14 @@ export const assumptions = [
     { byHand: 'launch the app from the marketplace' },
   ),
   entry(
+    'launch-item',
+    '6',
+    'a launch from an item of the catalog adds `collectionId` and `itemId` beside the token',
+    'contract/app-manifest.ts',
+    'launchItemFields',
+    { byHand: 'launch the app from an item' },
+  ),
+  entry(
     'launch-token-field',
     '6',
     'the field of a launch is `token`',

@@ -36,8 +36,8 @@ export const fileStatus = z.enum(fileStatuses);
 /** The state of a file in the platform (spec 3.2). */
 export type FileStatus = z.infer<typeof fileStatus>;
 
-// oxlint-disable-next-line no-control-regex -- control characters are what is refused
-const controlCharacter = /[\u0000-\u001f\u007f]/;
+/** Those of Latin-1 (U+0080 to U+009F) too. */
+const controlCharacter = /\p{Cc}/u;
 
 /**
  * A file's name as the platform takes it: a name, never a path. `a..b.tif` is good.
@@ -49,6 +49,7 @@ export const fileName = z
   .refine((name) => name !== '.' && name !== '..', 'must be a file name, not a directory')
   .refine((name) => !/[/\\]/.test(name), 'must not contain a path separator')
   .refine((name) => !controlCharacter.test(name), 'must not contain control characters')
+  .refine((name) => name.isWellFormed(), 'must not contain half of a character (a lone surrogate)')
   .refine(
     (name) => Buffer.byteLength(name, 'utf8') <= limits.fileNameBytes,
     `must be at most ${limits.fileNameBytes} bytes of UTF-8`,

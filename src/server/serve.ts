@@ -1,4 +1,5 @@
-import { createServer, type RequestListener } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { createServer, STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KitError } from '../contract/index.ts';
 
@@ -27,7 +28,8 @@ export interface ServeOptions {
 
 /** Listens. Rejects with a clear `KitError` where the port is taken or not allowed. */
 export async function serve(handler: RequestListener, address: ServeOptions): Promise<Served> {
-  const server = createServer({ connectionsCheckingInterval: lookForSlowMs }, handler);
+  const server = createServer({ connectionsCheckingInterval: lookForSlowMs, requireHostHeader: false }, handler);
+  answerMalformed(server);
   server.requestTimeout = address.requestTimeoutMs ?? 0;
   // A connection on which nothing moves is cut.
   server.timeout = idleConnectionMs;
@@ -56,6 +58,31 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
         server.closeIdleConnections();
       }),
   };
+}
+
+/** Statuses that Node itself answers with, by the code of its error. */
+const malformed: Readonly<Record<string, { status: number; code: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, code: 'headers_too_large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: 'request_timeout' },
+};
+
+/** Gives the refusals of Node itself the form of all others: the error body, and a request id. */
+function answerMalformed(server: Server): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const { status, code } = malformed[error.code ?? ''] ?? { status: 400, code: 'malformed_request' };
+    const requestId = randomUUID();
+    const body = JSON.stringify({ error: STATUS_CODES[status], code, requestId });
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  });
+  server.on('checkExpectation', (_req, res: ServerResponse) => {
+    const requestId = randomUUID();
+    const body = { error: STATUS_CODES[417], code: 'expectation_failed', requestId };
+    res.writeHead(417, { 'Content-Type': 'application/json; charset=utf-8', 'X-Request-Id': requestId });
+    res.end(JSON.stringify(body));
+  });
 }
 
 function listenError(

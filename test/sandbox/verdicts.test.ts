@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Trace } from '../../src/sandbox/referee/trace.ts';
 import type { TracedCall } from '../../src/sandbox/referee/traced-call.ts';
-import { rulesOf } from '../../src/sandbox/referee/verdict.ts';
+import { nothingMissing, rulesOf } from '../../src/sandbox/referee/verdict.ts';
 import { Verdicts } from '../../src/sandbox/referee/verdicts.ts';
 import { assumedLimits } from '../../src/contract/index.ts';
 
@@ -22,7 +22,8 @@ function traceOf(count: number) {
   const reads: number[] = [];
   const trace = {
     extent: () => ({ oldestId: stored[0]?.id ?? 0, newestId: stored.at(-1)?.id ?? 0 }),
-    missing: () => [],
+    missing: () => nothingMissing,
+    beforeForgetting: () => {},
     calls(_launchId: string, afterId = 0, limit: number | null = null) {
       const found = stored.filter(({ id }) => id > afterId).slice(0, limit ?? undefined);
       reads.push(found.length);

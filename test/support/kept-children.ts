@@ -30,6 +30,7 @@ export const inKeptChild: typeof runInChild = async ({
   files = [],
   signal,
   onProgress,
+  onAsk,
   confinement,
   limits: _limits,
   onMemory: _onMemory,
@@ -47,6 +48,7 @@ export const inKeptChild: typeof runInChild = async ({
     // A child can read only the code of the job that started it.
     owner: [module, ...imports].join(' '),
     ...(onProgress && { onProgress }),
+    onAsk,
     collect: async (from) => {
       await cp(from, workFolder, { recursive: true });
       // The pool ends a process that leaves a folder behind.

@@ -21,7 +21,6 @@ attempt("large pipe", lambda: fcntl.fcntl(os.pipe()[0], 1031, 1 << 20))
 attempt("large socket", lambda: socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24))
 # What programs cannot do without goes on.
 socket.socketpair()
-socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
 
 def many():

@@ -1,5 +1,5 @@
 import { Router, urlencoded, type Request, type Response } from 'express';
-import type { WireProfile } from '../../contract/index.ts';
+import { isPathSegment, launchItemFields, type WireProfile } from '../../contract/index.ts';
 import { isRecord } from '../../files/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { beginLaunch, readLaunchToken } from './begin-launch.ts';
@@ -7,7 +7,15 @@ import type { Launch, LaunchStore } from './launch-store.ts';
 import { hasBegunHere, launchPath, openSession } from './sessions.ts';
 import { pageDeadline } from '../web/page-call.ts';
 
-const maxItemCharacters = 500;
+/** Of an identifier. */
+const maxItemCharacters = 512;
+
+/** Query of the launch's page for a launch from an item of the catalog; empty for others. */
+function hintOf(fields: Readonly<Record<string, unknown>>): string {
+  const ids = [fields[launchItemFields.collectionId], fields[launchItemFields.itemId]];
+  const isItem = ids.every((id) => typeof id === 'string' && isPathSegment(id) && id.length <= maxItemCharacters);
+  return isItem ? `?item=${encodeURIComponent(ids.map((id) => encodeURIComponent(String(id))).join('/'))}` : '';
+}
 
 /** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. The browser that began the session gets back into it. */
 export function launchRoutes(options: {
@@ -21,12 +29,10 @@ export function launchRoutes(options: {
     req: Request,
     res: Response,
     token: unknown,
-    { item }: { readonly item?: unknown },
+    fields: Readonly<Record<string, unknown>>,
   ): Promise<void> {
     const word = readLaunchToken(token);
-    // The sandbox's marketplace names the item that the user was looking at.
-    const hint =
-      typeof item === 'string' && item.length <= maxItemCharacters ? `?item=${encodeURIComponent(item)}` : '';
+    const hint = hintOf(fields);
     const begun = await options.launches.begunBy(word);
     if (begun !== null && hasBegunHere(req, begun)) return res.redirect(303, `${launchPath(begun)}/${hint}`);
     const launch = await options.traceLaunch(() =>

@@ -1,9 +1,10 @@
 /** Programs in a container image, by a container engine with Docker's command line. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, chown, constants, copyFile, link, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { KitError } from '../../contract/index.ts';
 import { ChildJobError, limitError, LineSplitter, planLending, type LentFile } from '../../child/index.ts';
 import { folderBytes, removeFolder, copyPlainFile } from '../../files/index.ts';
@@ -258,6 +259,8 @@ export function createContainers(engine: string, owner: string): Containers {
             kind: 'transient',
             data: { stderr: errors },
           });
+        // The step's process, which reads this, may run as another user than the program did. It is gone by now.
+        if (uid === 0) await makeReadable(folder);
         return { exitCode, errors, folder };
       } finally {
         isClosed = true;
@@ -267,6 +270,9 @@ export function createContainers(engine: string, owner: string): Containers {
     },
   };
 }
+
+/** Follows no link. */
+const makeReadable = (folder: string) => promisify(execFile)('chmod', ['-R', 'a+rX', '--', folder]);
 
 const tooMuch = ({ diskBytes }: ContainerTask['limits']) =>
   limitError('job_disk_exceeded', 'wrote more than', diskBytes, 'bytes');

@@ -1,4 +1,4 @@
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { geoJSONToWkt } from 'betterknown';
 import type { Geometry } from 'geojson';
@@ -186,6 +186,8 @@ export async function openModelService(
 ): Promise<ModelDesk> {
   const results = join(folders.ownFolder, 'results');
   await mkdir(results, { recursive: true });
+  // A child may run as another user. The folders above are the server's alone.
+  await chmod(results, 0o755);
   let asked = 0;
   let bytesLeft = folders.maxBytes;
   return {
@@ -204,6 +206,7 @@ export async function openModelService(
       const resultPath = join(results, `result-${asked++}`);
       await models.run(question, { ...folders, resultPath, maxBytes: bytesLeft }, { ...options, signal });
       bytesLeft -= await requirePlainFile(resultPath);
+      await chmod(resultPath, 0o644);
       return resultPath;
     },
   };

@@ -264,8 +264,12 @@ export function createStepHost(options: StepHostOptions): StepHost {
     const inputDigests = hashInputs(sources, digests);
     inputDigests.catch(() => {});
     const imports = [new URL(options.definition.module)];
+    let hasDigests = false;
     const ask = async (question: unknown, asking: AbortSignal): Promise<unknown> => {
-      if (digestsQuestion.safeParse(question).success) return inputDigests;
+      if (digestsQuestion.safeParse(question).success && !hasDigests) {
+        hasDigests = true;
+        return inputDigests;
+      }
       if (services) return services.answer(question, asking);
       throw new ChildJobError('job_crashed', 'the process was ended: it asked what nobody answers');
     };

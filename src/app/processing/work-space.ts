@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { folderBytes } from '../../files/index.ts';
 import { abortableSleep } from '../../platform-client/index.ts';
 
@@ -15,11 +17,26 @@ const lookAgainMs = 2_000;
 export interface WorkSpaceOptions {
   readonly folder: string;
   readonly quotaBytes: number;
+  /** Most bytes that one run may hold: a folder with more entries than can be counted is charged with these. Default: the quota. */
+  readonly runBytes?: number;
   /** Measures a folder in bytes. Default: reads the disk. */
   readonly bytesOf?: (folder: string) => Promise<number>;
 }
 
-export function createWorkSpace({ folder, quotaBytes, bytesOf = folderBytes }: WorkSpaceOptions): WorkSpace {
+/** Bytes in the folders of all runs, each measured by itself: none of them can make the rest uncountable. */
+async function bytesOfRuns(folder: string, runBytes: number): Promise<number> {
+  const names = await readdir(folder).catch(() => []);
+  let sum = 0;
+  for (const name of names) sum += Math.min(runBytes, await folderBytes(join(folder, name)));
+  return sum;
+}
+
+export function createWorkSpace({
+  folder,
+  quotaBytes,
+  runBytes = quotaBytes,
+  bytesOf = (path) => bytesOfRuns(path, runBytes),
+}: WorkSpaceOptions): WorkSpace {
   const left = async () => quotaBytes - (await bytesOf(folder));
   /** All waiting runs share one measurement of the folder. */
   let seen: { readonly untilMs: number; readonly left: Promise<number> } | null = null;

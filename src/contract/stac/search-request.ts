@@ -134,7 +134,7 @@ const notHere = {
 };
 
 /** @assumed search-extras: everything but bbox, collections, datetime, limit, offset and sortby: as STAC's item search and its extensions have it */
-const lenient = z.object({
+const lenient = z.strictObject({
   ...notHere,
   bbox: bbox.optional(),
   collections: ids.optional(),

@@ -1,6 +1,6 @@
 import type { Statement } from 'better-sqlite3';
 import * as z from 'zod';
-import type { AppManifest } from '../../contract/index.ts';
+import { isPathSegment, launchItemFields, type AppManifest } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import type { IdentityTokens, IssuedToken } from '../identity/identity-tokens.ts';
@@ -12,12 +12,25 @@ import type { Apps } from './apps.ts';
 import type { LaunchEvents } from './launch-events.ts';
 import { renewPolicies, type Launch } from './launch.ts';
 
+const identifier = z
+  .string()
+  .max(512, 'must have at most 512 characters')
+  .refine(isPathSegment, 'must be an identifier');
+
 /** Body of `POST /sandbox/launches`. */
-export const newLaunch = z.object({
-  appId: z.string().optional(),
-  userId: z.string().optional(),
-  renewPolicy: z.enum(renewPolicies, 'must be extend or rotate').default('extend'),
-});
+export const newLaunch = z
+  .strictObject({
+    appId: z.string().optional(),
+    userId: z.string().optional(),
+    renewPolicy: z.enum(renewPolicies, 'must be extend or rotate').default('extend'),
+    /** Item of the catalog that the user launches the app from. Default: none. */
+    collectionId: identifier.optional(),
+    itemId: identifier.optional(),
+  })
+  .refine(({ collectionId, itemId }) => (collectionId === undefined) === (itemId === undefined), {
+    path: ['itemId'],
+    error: 'must come together with collectionId',
+  });
 
 interface LaunchRow {
   id: string;
@@ -86,7 +99,12 @@ export class Launches {
       this.#events.note(launch.id, 'launched', `${app.name}, by ${user.name}`);
       return this.#tokens.issue(launch);
     })();
-    return { launch, app, issued, launchUrl: launchAddress(app, this.tokenField, issued.token) };
+    return {
+      launch,
+      app,
+      issued,
+      launchUrl: launchAddress(app, { [this.tokenField]: issued.token, ...itemOf(wanted) }),
+    };
   }
 
   /** Throws 404 `launch_not_found`. */
@@ -144,8 +162,14 @@ function fromRow(row: LaunchRow): Launch {
 }
 
 /** In `query` mode the address that a browser opens; in `form_post` mode the address that a form is posted to. */
-function launchAddress(app: AppManifest, tokenField: string, token: string): string {
+function launchAddress(app: AppManifest, fields: Readonly<Record<string, string>>): string {
   const url = new URL(app.launchUrl);
-  if (app.launchMode === 'query') url.searchParams.set(tokenField, token);
+  if (app.launchMode === 'query') for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value);
   return url.href;
 }
+
+/** Fields of a launch from an item. Empty for other launches. */
+export const itemOf = ({ collectionId, itemId }: z.output<typeof newLaunch>): Record<string, string> =>
+  collectionId === undefined || itemId === undefined
+    ? {}
+    : { [launchItemFields.collectionId]: collectionId, [launchItemFields.itemId]: itemId };

@@ -2,7 +2,7 @@ import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, validationDetails } from '../../contract/index.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
-import { newLaunch } from '../marketplace/launches.ts';
+import { itemOf, newLaunch } from '../marketplace/launches.ts';
 import { fieldsOf } from '../web/form-body.ts';
 import { parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, viewRequest, type ApprovalPagesOptions } from './approval-pages.ts';
@@ -74,18 +74,18 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
 
   router.post('/marketplace/launch', form, (req, res) => {
     const body = fieldsOf(req);
-    const wanted = parseValues(newLaunch, body);
+    const { framed, ...asked } = body;
+    const wanted = parseValues(newLaunch, asked);
     const { launch, app, issued, launchUrl } = launches.create(wanted);
     res.cookie(actingUserCookie, launch.userId, { httpOnly: true, sameSite: 'lax', path: '/' });
-    const isFramed = body['framed'] === 'true';
+    const isFramed = framed === 'true';
     if (app.launchMode === 'query' && !isFramed) return res.redirect(303, launchUrl);
     // A form: the token goes where it must, and stands in no address of the sandbox.
     const url = new URL(app.launchUrl);
     const fields: [string, string][] = [
       ...(app.launchMode === 'query' ? url.searchParams : []),
       [launches.tokenField, issued.token],
-      // A hint, which an app may take or leave.
-      ...(typeof body['item'] === 'string' ? [['item', body['item']] satisfies [string, string]] : []),
+      ...Object.entries(itemOf(wanted)),
     ];
     if (app.launchMode === 'query') url.search = '';
     const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };

@@ -71,7 +71,14 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     return objects.catalog(found);
   };
 
-  router.use('/public/stac', cors({ exposedHeaders: ['X-Request-Id'] }));
+  router.use(
+    '/public/stac',
+    cors({
+      methods: ['GET', 'HEAD', 'POST'],
+      // Readers of ranges look at these.
+      exposedHeaders: ['X-Request-Id', 'Accept-Ranges', 'Content-Length', 'Content-Range', 'ETag', 'Last-Modified'],
+    }),
+  );
 
   router
     .route(stacPaths.root)

@@ -1,5 +1,12 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
-import { limits, pageLimits, positionsOf, type SearchRequest, type SortRule } from '../../contract/index.ts';
+import {
+  isPathSegment,
+  limits,
+  pageLimits,
+  positionsOf,
+  type SearchRequest,
+  type SortRule,
+} from '../../contract/index.ts';
 import { boxOfPositions, type Box } from '../../raster/footprint.ts';
 import { invalid } from '../web/sandbox-error.ts';
 import type { Catalog } from './catalog.ts';
@@ -81,7 +88,9 @@ export async function search(
     );
   }
   const { numberMatched, rows } = answer;
-  return { items: await viewed(rows.map((row) => () => view(itemOf(row)))), numberMatched, limit, offset, sortby };
+  // One row that no address can name, from a data folder of an older version, takes no page with it.
+  const items = rows.map(itemOf).filter(({ id, collectionId }) => isPathSegment(id) && isPathSegment(collectionId));
+  return { items: await viewed(items.map((item) => () => view(item))), numberMatched, limit, offset, sortby };
 }
 
 /** Runs `work` with breaks, so that other calls do not wait for large items. */

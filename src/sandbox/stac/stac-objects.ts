@@ -42,8 +42,13 @@ export class StacObjects {
     return `${this.#options.publicUrl()}${this.path(template, values)}`;
   }
 
+  /** Throws a plain error, which is never the caller's, for an identifier that no address can have. */
   path(template: string, values: Readonly<Record<string, string>> = {}): string {
-    return fillPath(template, values);
+    try {
+      return fillPath(template, values);
+    } catch (cause) {
+      throw new Error(`an answer has an identifier that cannot stand in an address (${template})`, { cause });
+    }
   }
 
   catalog(record: CatalogRecord): StacCatalog {

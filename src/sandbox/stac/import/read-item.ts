@@ -1,7 +1,14 @@
 import type { MultiPolygon, Polygon } from 'geojson';
 import { realpathSync, statSync } from 'node:fs';
 import { dirname, resolve, sep } from 'node:path';
-import { extensionFault, geojsonGeometry, isShallow, parseInstant, tooDeep } from '../../../contract/index.ts';
+import {
+  extensionFault,
+  geojsonGeometry,
+  isPathSegment,
+  isShallow,
+  parseInstant,
+  tooDeep,
+} from '../../../contract/index.ts';
 import { isRecord } from '../../../files/index.ts';
 import { itemProperties } from '../item-properties.ts';
 import type { ItemSource, NewItem } from '../items.ts';
@@ -15,8 +22,8 @@ export class ItemLineError extends Error {}
  */
 export function readItem(json: unknown, itemsPath: string, nowMs: number): NewItem {
   const item = requireObject(json, 'the line');
-  const id = requireText(item['id'], 'id');
-  const collectionId = requireText(item['collection'], 'collection');
+  const id = requireIdentifier(item['id'], 'id');
+  const collectionId = requireIdentifier(item['collection'], 'collection');
   const given = requireObject(item['properties'], 'properties');
   const { datetime, ...rest } = { ...given };
   const written = datetime ?? given['start_datetime'];
@@ -75,9 +82,12 @@ function requireObject(value: unknown, what: string): Readonly<Record<string, un
   return value;
 }
 
-function requireText(value: unknown, what: string): string {
+/** An identifier stands in the addresses of answers. */
+function requireIdentifier(value: unknown, what: string): string {
   if (typeof value !== 'string' || value === '' || value.length > 512)
     throw new ItemLineError(`${what} must be a text of 1 to 512 characters`);
+  if (!isPathSegment(value) || /\p{Cc}/u.test(value))
+    throw new ItemLineError(`${what} cannot stand in an address: it must not be . or .., nor have control characters`);
   return value;
 }
 
