@@ -7,7 +7,7 @@ import type { Launch, LaunchStore } from './launch-store.ts';
 import { hasBegunHere, launchPath, openSession } from './sessions.ts';
 import { pageDeadline } from '../web/page-call.ts';
 
-/** Of an identifier. */
+/** Longest identifier of a collection or an item. */
 const maxItemCharacters = 512;
 
 /** Query of the launch's page for a launch from an item of the catalog; empty for others. */
