@@ -11,7 +11,7 @@ const runs = Number(values.runs);
 /** Longest accepted time until a step begins, in milliseconds. */
 const goalMs = 250;
 
-const module = new URL('../../src/child/probe-job.ts', import.meta.url);
+const module = new URL('./empty-job.ts', import.meta.url);
 const folder = await mkdtemp(join(tmpdir(), 'marketplace-app-kit-bench-'));
 const ways = {
   confined: await establishConfinement({ mode: 'required', warn: () => {} }),

@@ -81,6 +81,7 @@ export const appErrors = {
   unauthorized: ofOperator,
   permission_denied: ofOperator,
   redirect_refused: ofOperator,
+  intermediary_refused: ofOperator,
   unexpected_answer: ofDeveloper,
   connection_failed: ofPlatform,
   broken_answer: ofPlatform,
@@ -190,7 +191,14 @@ export type AppErrorCode = keyof typeof appErrors;
 /** Codes of the app's own findings about sessions, platform, disk and processes. A step that reports one of them gets the general code. */
 const ofTheHost: readonly AppErrorCode[] = [
   ...(['token_revoked', 'token_expired', 'token_not_found', 'token_erased', 'token_unreadable'] as const),
-  ...(['authentication_failed', 'unauthorized', 'permission_denied', 'redirect_refused', 'unexpected_answer'] as const),
+  ...([
+    'authentication_failed',
+    'unauthorized',
+    'permission_denied',
+    'redirect_refused',
+    'intermediary_refused',
+    'unexpected_answer',
+  ] as const),
   ...([
     'connection_failed',
     'broken_answer',

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { assumedLimits, keyReadsAllUploads, KitError, type WireLimits } from '../contract/index.ts';
-import { serverVariables } from '../server/index.ts';
+import { serverVariables, shownSetting } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 import { codeOf } from '../files/index.ts';
 
@@ -200,7 +200,8 @@ export function readAppConfig(
   if (!read.success) {
     const problems = read.error.issues.map((issue) => {
       const name = String(issue.path[0]);
-      return env[name] ? `${name}=${env[name]} ${issue.message}` : `${name} ${issue.message}`;
+      const value = env[name];
+      return value ? `${name}=${shownSetting(value)} ${issue.message}` : `${name} ${issue.message}`;
     });
     throw new ConfigError(problems.join('\n'));
   }

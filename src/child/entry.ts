@@ -2,8 +2,10 @@
  * Entry of every child process: runs jobs for its host, one after the other. With the argument `compile`, it loads the modules
  * that the other arguments name, writes Node's compile cache, and exits.
  */
-import { flushCompileCache } from 'node:module';
+import { chmodSync, readdirSync } from 'node:fs';
+import { flushCompileCache, getCompileCacheDir } from 'node:module';
 import { Socket } from 'node:net';
+import { join } from 'node:path';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';
@@ -81,7 +83,22 @@ async function compile(modules: readonly string[]): Promise<never> {
   for (const module of [new URL('./digest-worker.ts', import.meta.url).href, ...modules])
     await import(module).catch(() => {});
   flushCompileCache();
+  makeCacheReadable();
   process.exit(0);
+}
+
+/** Node makes the files of the cache for its own user alone, and confined children may run as others. They hold no secret. */
+function makeCacheReadable(): void {
+  const folder = getCompileCacheDir();
+  if (folder === undefined) return;
+  chmodSync(folder, 0o755);
+  for (const name of readdirSync(folder)) {
+    try {
+      chmodSync(join(folder, name), 0o644);
+    } catch {
+      // Another process has replaced it, or owns it.
+    }
+  }
 }
 
 const [task, ...modules] = process.argv.slice(2);

@@ -29,6 +29,15 @@ export class DownloadError extends KitError {
   }
 }
 
+const isRedirect = ({ status, headers }: AxiosResponse) =>
+  status >= 300 && status < 400 && typeof headers['location'] === 'string';
+
+/** Address that a redirect leads to; relative ones are read as browsers read them. */
+function redirectOf({ headers }: AxiosResponse, from: URL): string {
+  const location = String(headers['location']);
+  return URL.canParse(location, from.href) ? new URL(location, from.href).href : location;
+}
+
 /** Without a byte for this long the connection is given up. */
 const idleMs = 60_000;
 
@@ -48,8 +57,14 @@ export async function downloadTo(
   { href, allowedOrigins, ...wanted }: Download,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  await fetchTo({ ...wanted, url: requireAllowed(href, allowedOrigins), endpoint: 'stac.data' }, signal);
+  await fetchTo(
+    { ...wanted, url: requireAllowed(href, allowedOrigins), endpoint: 'stac.data', allowedOrigins },
+    signal,
+  );
 }
+
+/** Redirects of one link that are followed, each to an allowed origin. */
+const maxRedirects = 3;
 
 interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
   readonly url: URL;
@@ -58,6 +73,8 @@ interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
   readonly method?: string;
   /** Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Origins that a redirect may lead to. Default: none, a redirect is refused. */
+  readonly allowedOrigins?: readonly string[];
 }
 
 /** Decoders of bodies that come encoded although nobody asked for that. Each refuses a body that was cut. */
@@ -68,11 +85,11 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 };
 
 /**
- * One try of a GET whose answer is a file. Follows no redirect. Throws `PlatformError` or `DownloadError`; an error of the
+ * One try of a GET whose answer is a file. Follows redirects only to allowed origins. Throws `PlatformError` or `DownloadError`; an error of the
  * file at `path` as it is.
  */
 export async function fetchTo(
-  { url, endpoint, method = 'GET', headers = {}, path, maxBytes, onProgress }: Fetch,
+  { url, endpoint, method = 'GET', headers = {}, path, maxBytes, onProgress, allowedOrigins = [] }: Fetch,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const deadline = startDeadline(idleMs, signal);
@@ -84,13 +101,20 @@ export async function fetchTo(
       throw error;
     });
   try {
-    const response = await bareHttp.request<Readable>({
-      method,
-      url: url.href,
-      headers: { ...headers, 'accept-encoding': 'identity' },
-      signal: deadline.signal,
-      ...proxyFor(url.hostname),
-    });
+    const ask = (from: URL) =>
+      bareHttp.request<Readable>({
+        method,
+        url: from.href,
+        headers: { ...headers, 'accept-encoding': 'identity' },
+        signal: deadline.signal,
+        ...proxyFor(from.hostname),
+      });
+    let [from, response] = [url, await ask(url)];
+    for (let left = allowedOrigins.length > 0 ? maxRedirects : 0; left > 0 && isRedirect(response); left--) {
+      response.data.destroy();
+      from = requireAllowed(redirectOf(response, from), allowedOrigins);
+      response = await ask(from);
+    }
     refuseUnlessOk(response, endpoint);
     const encoding = String(response.headers['content-encoding'] ?? 'identity').toLowerCase();
     const decoder = decoders[encoding];

@@ -6,7 +6,13 @@ import * as z from 'zod';
 import type { Call, Content, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
 import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
-import { PlatformError, redirectRefused, unanswered } from './platform-error.ts';
+import {
+  intermediaryRefused,
+  isIntermediaryStatus,
+  PlatformError,
+  redirectRefused,
+  unanswered,
+} from './platform-error.ts';
 import { proxyFor } from './proxy.ts';
 import { parseRetryAfter } from './retry-policy.ts';
 
@@ -247,6 +253,8 @@ function answerError(
     return redirectRefused(endpoint, answer.status, facts, advice);
   }
   const error = profile.decodeError(answer.status, body);
+  if (error.code === null && isIntermediaryStatus(answer.status))
+    return intermediaryRefused(endpoint, answer.status, facts);
   const message = error.message === null ? '' : `: ${scrub(error.message, secrets).slice(0, 500)}`;
   return new PlatformError(endpoint, error.code ?? 'unknown_error', `answered ${answer.status}${message}`, {
     ...facts,

@@ -5,6 +5,7 @@ export type TransportCode =
   | 'connection_failed'
   | 'timeout'
   | 'redirect_refused'
+  | 'intermediary_refused'
   | 'unexpected_answer'
   | 'broken_answer'
   | 'unknown_error';
@@ -68,6 +69,23 @@ export const redirectRefused = (
     `answered ${status}, a redirect, which the app never follows${advice}`,
     facts,
   );
+
+/** Refusals of proxies between the app and the platform, if no code of the platform comes with them, and the way out. */
+const intermediaryAdvice: Readonly<Record<number, string>> = {
+  407: 'a proxy between the app and the platform asks for a user: name one in HTTPS_PROXY',
+  413: 'something between the app and the platform accepts only smaller bodies: lower UPLOAD_PART_BYTES, or raise its limit (client_max_body_size in nginx)',
+  414: 'something between the app and the platform accepts only shorter addresses: raise its limit (large_client_header_buffers in nginx)',
+  431: 'something between the app and the platform accepts only shorter headers: raise its limit (large_client_header_buffers in nginx)',
+};
+
+export const isIntermediaryStatus = (status: number): boolean => intermediaryAdvice[status] !== undefined;
+
+export const intermediaryRefused = (
+  endpoint: Endpoint,
+  status: number,
+  facts: ConstructorParameters<typeof PlatformError>[3],
+): PlatformError =>
+  new PlatformError(endpoint, 'intermediary_refused', `answered ${status}: ${intermediaryAdvice[status] ?? ''}`, facts);
 
 /**
  * Makes the error for a call without a complete response. `ended` is the message if the deadline of the call ended it. The error leaves out the cause, which

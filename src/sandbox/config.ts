@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { isLoopbackName, KitError } from '../contract/index.ts';
-import { serverVariables } from '../server/index.ts';
+import { serverVariables, shownSetting } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 import { codeOf } from '../files/index.ts';
 
@@ -65,7 +65,10 @@ export function readSandboxConfig(
   if (!read.success) {
     throw new SandboxConfigError(
       read.error.issues
-        .map((issue) => `${String(issue.path[0])}=${env[String(issue.path[0])]} ${issue.message}`)
+        .map((issue) => {
+          const name = String(issue.path[0]);
+          return `${name}=${shownSetting(env[name] ?? '')} ${issue.message}`;
+        })
         .join('\n'),
     );
   }

@@ -14,3 +14,14 @@ export const serverVariables = {
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a pino level')
     .default('info'),
 };
+
+/**
+ * Value of a refused setting for an error, without the password of an address. It is quoted where it has anything that a
+ * terminal would not show, such as a line end.
+ */
+export function shownSetting(value: string): string {
+  const shown = value.replace(/(\/\/[^/?#\s]*?:)[^/?#\s]*@/g, '$1[redacted]@').slice(0, maxShown);
+  return /^[\x21-\x7e]*$/.test(shown) ? shown : JSON.stringify(shown);
+}
+
+const maxShown = 300;

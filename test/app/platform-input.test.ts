@@ -201,11 +201,20 @@ describe('what is not fetched', () => {
     expect(seen).toHaveLength(0);
   });
 
-  test('a redirect, even to where it could come from', async () => {
+  test('redirects without an end: the first and three more', async () => {
     const { fetchIt, seen } = await start((res) => void res.writeHead(302, { location: '/data/other' }).end());
     await expect(fetchIt()).rejects.toMatchObject({ code: 'redirect_refused' });
-    expect(seen).toHaveLength(1);
+    expect(seen).toHaveLength(4);
   });
+
+  test.each(['http://127.0.0.1:1/data', 'file:///etc/passwd', '//evil.example/data', 'http://user:word@127.0.0.1/'])(
+    'a redirect to %s, which is no allowed origin',
+    async (location) => {
+      const { fetchIt, seen } = await start((res) => void res.writeHead(302, { location }).end());
+      await expect(fetchIt()).rejects.toMatchObject({ code: 'asset_origin_refused' });
+      expect(seen).toHaveLength(1);
+    },
+  );
 
   test('more than the limit: by the length that is told', async () => {
     const { fetchIt, folder } = await start(

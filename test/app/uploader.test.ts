@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { assumedLimits } from '../../src/contract/index.ts';
-import { choosePartSize, uploadFile, type UploadProgress } from '../../src/app/upload/uploader.ts';
-import { createPlatformClient } from '../../src/platform-client/index.ts';
+import { assumedLimits, type Content } from '../../src/contract/index.ts';
+import { choosePartSize, uploadFile, type UploadOptions, type UploadProgress } from '../../src/app/upload/uploader.ts';
+import { createPlatformClient, PlatformError } from '../../src/platform-client/index.ts';
 import { fetchedDigest } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
 import { apiKey, approvedOperation, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
@@ -170,5 +170,53 @@ describe('choosePartSize', () => {
 
   test('more than the platform takes is refused', () => {
     expect(() => choosePartSize(10_000 * 512 * mib + 1, 16 * mib, assumedLimits)).toThrow(/at most/);
+  });
+});
+
+describe('parts that something before the platform refuses as too large', () => {
+  const upload = async (acceptedBytes: number) => {
+    const path = join(await testFolder(), 'output.tif');
+    const content = someBytes(600_000);
+    await writeFile(path, content);
+    const sessions: number[][] = [];
+    const calls = {
+      initiateUpload: async () => {
+        sessions.push([]);
+        return { uploadId: `u${sessions.length}`, key: 'k' };
+      },
+      uploadChunk: async ({ content: part }: { content: Content }) => {
+        if (part.sizeBytes > acceptedBytes)
+          throw new PlatformError('upload.chunk', 'intermediary_refused', 'answered 413', { platformStatus: 413 });
+        sessions.at(-1)!.push(part.sizeBytes);
+      },
+      completeUpload: async () => ({ fileId: 'f' }),
+    };
+    const uploaded = uploadFile(
+      {
+        operationId: 'o',
+        path,
+        sizeBytes: content.length,
+        fileName: 'output.tif',
+        sourceType: 'UNKNOWN',
+        resume: null,
+      },
+      {
+        ...{ calls: calls as unknown as UploadOptions['calls'], limits: assumedLimits, partSizeBytes: 512 * 1024 },
+        ...{ save: async () => {}, onProgress: () => {}, signal: new AbortController().signal },
+        retryWhileDown: (call) => call(),
+      },
+    );
+    return { uploaded, sessions };
+  };
+
+  test('go on in a new upload with parts of half the size, as often as it takes', async () => {
+    const { uploaded, sessions } = await upload(150_000);
+    expect(await uploaded).toEqual({ fileId: 'f' });
+    expect(sessions).toEqual([[], [], [131_072, 131_072, 131_072, 131_072, 75_712]]);
+  });
+
+  test('end with the reason where even small parts are refused', async () => {
+    const { uploaded } = await upload(1_000);
+    await expect(uploaded).rejects.toMatchObject({ code: 'intermediary_refused' });
   });
 });

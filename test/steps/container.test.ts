@@ -117,7 +117,7 @@ for (const [name, wanted, engineOf] of engines)
         message: 'there is no snow in it',
       });
       await expect(run('breaks', synthetic)).rejects.toMatchObject({
-        kind: 'bug',
+        claimedKind: 'bug',
         message: expect.stringContaining('a mistake in the image') as string,
       });
     });

@@ -224,7 +224,7 @@ describe('forms of a pixel step', () => {
   async function expectNodataWanted(form: 'pixel' | 'python'): Promise<void> {
     const made: Made = { bands: [(x) => (x === 3 ? 0 : 7)], nodata: 0 };
     await expect(run(`no-nodata-${form}`, made, {}, pixelSteps)).rejects.toMatchObject({
-      kind: 'bug',
+      claimedKind: 'bug',
       message: expect.stringContaining('a pixel is missing and Byte has no nodata value: declare nodata') as string,
     });
   }
@@ -304,7 +304,7 @@ describe('forms of a pixel step', () => {
     });
     test('an argument without a parameter is told by name', async () => {
       await expect(run('wrong-name', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
-        kind: 'bug',
+        claimedKind: 'bug',
         message: expect.stringContaining(
           'no parameter green chooses a band: name each argument as one of band',
         ) as string,
@@ -326,13 +326,13 @@ describe('forms of a pixel step', () => {
     ['pair', 'returned 2 values for 1 output band'],
   ])('a %s from the function of a pixel is an error', async (id, message) => {
     await expect(run(`returns-${id}`, { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
-      kind: 'bug',
+      claimedKind: 'bug',
       message: expect.stringContaining(message) as string,
     });
   });
   test('one value for two output bands is an error, and no band of missing values', async () => {
     await expect(run('too-few', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
-      kind: 'bug',
+      claimedKind: 'bug',
       message: expect.stringContaining('the function of a pixel returned 1 values for 2 output bands') as string,
     });
   });

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderBytes } from '../../files/index.ts';
 import { abortableSleep } from '../../platform-client/index.ts';
@@ -25,9 +25,13 @@ export interface WorkSpaceOptions {
 
 /** Bytes in the folders of all runs, each measured by itself: none of them can make the rest uncountable. */
 async function bytesOfRuns(folder: string, runBytes: number): Promise<number> {
-  const names = await readdir(folder).catch(() => []);
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   let sum = 0;
-  for (const name of names) sum += Math.min(runBytes, await folderBytes(join(folder, name)));
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    const file = entry.isDirectory() ? null : await lstat(path).catch(() => null);
+    sum += Math.min(runBytes, file?.size ?? (await folderBytes(path)));
+  }
   return sum;
 }
 

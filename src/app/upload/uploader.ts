@@ -60,17 +60,30 @@ const readBytes = 256 * 1024;
 export async function uploadFile(task: UploadTask, options: UploadOptions): Promise<CompletedUpload> {
   if (task.sizeBytes === 0)
     throw new UploadError('empty_output', 'the output is empty, and a chunk must hold at least one byte');
-  let resume = task.resume;
-  for (let session = 0; ; session++) {
-    const progress = resume ?? (await beginUpload(task, options));
+  let { resume } = task;
+  let { partSizeBytes } = options;
+  for (let session = 0; ;) {
+    const progress = resume ?? (await beginUpload(task, { ...options, partSizeBytes }));
     try {
       return await sendAll(task, progress, options);
     } catch (error) {
-      if (!needsNewSession(error) || session === maxNewSessions) throw error;
+      const halved = Math.floor(progress.partSizeBytes / 2);
+      const isSmaller = isPartTooLarge(error) && choosePartSize(task.sizeBytes, halved, options.limits) === halved;
+      if (isSmaller && halved >= leastPartBytes) partSizeBytes = halved;
+      else if (!needsNewSession(error) || ++session > maxNewSessions) throw error;
       resume = null;
     }
   }
 }
+
+/** Smaller parts would take more calls than they save. */
+const leastPartBytes = 64 * 1024;
+
+/** Something before the platform, or the platform itself, accepts only smaller bodies. */
+const isPartTooLarge = (error: unknown): boolean =>
+  error instanceof PlatformError &&
+  ['upload.chunk', 'file.chunk'].includes(error.endpoint) &&
+  (error.platformStatus === 413 || error.code === 'chunk_too_large');
 
 async function beginUpload(task: UploadTask, options: UploadOptions): Promise<UploadProgress> {
   const { operationId, fileName, sourceType } = task;
