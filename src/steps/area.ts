@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { maxLongitude, splitAt180 } from './antimeridian.ts';
 
 type Position = readonly [longitude: number, latitude: number];
 
@@ -65,7 +66,7 @@ export function areaInWords(area: Area): string {
 const position = z
   .array(z.number())
   .min(2)
-  .refine(([lon = NaN, lat = NaN]) => Math.abs(lon) <= 180 && Math.abs(lat) <= 90)
+  .refine(([lon = NaN, lat = NaN]) => Math.abs(lon) <= maxLongitude && Math.abs(lat) <= 90)
   .transform(([lon, lat]): Position => [lon!, lat!]);
 const ring = z.array(position).min(3).transform(closed);
 const geometry = z.discriminatedUnion('type', [
@@ -82,6 +83,17 @@ function closed(corners: Position[]): Position[] {
   return first[0] === last[0] && first[1] === last[1] ? corners : [...corners, first];
 }
 
+/** An outline that crosses 180° means the short way, as on the map that it was drawn on; its area is split there. */
+function acrossAntimeridian(area: Area): Area {
+  const polygons = polygonsOf(area);
+  const split = splitAt180(polygons);
+  if (split.every((polygon, i) => polygon === polygons[i])) return area;
+  const [only, ...others] = split;
+  return only && others.length === 0
+    ? { type: 'Polygon', coordinates: only }
+    : { type: 'MultiPolygon', coordinates: split };
+}
+
 /** Reads GeoJSON, as a value or as its text: a geometry, a feature, or a collection of one. An area as it comes out reads as itself. */
 export function areaSchema({ maxSquareKilometres, maxCorners = 10_000 }: AreaLimits): z.ZodType<Area> {
   return z.unknown().transform((given, context): Area => {
@@ -94,8 +106,9 @@ export function areaSchema({ maxSquareKilometres, maxCorners = 10_000 }: AreaLim
     const read = z.union([geometry, feature, collection]).safeParse(value);
     if (!read.success) return refuse(rule);
     const { data } = read;
-    const area: Area =
-      data.type === 'Feature' ? data.geometry : data.type === 'FeatureCollection' ? data.features[0]!.geometry : data;
+    const area = acrossAntimeridian(
+      data.type === 'Feature' ? data.geometry : data.type === 'FeatureCollection' ? data.features[0]!.geometry : data,
+    );
     const corners = polygonsOf(area)
       .flat()
       .reduce((sum, one) => sum + one.length - 1, 0);

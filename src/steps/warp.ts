@@ -22,6 +22,9 @@ import { metadataOf } from '../raster/metadata-of.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
 
+/** Values stay as they are: GDAL would turn heights in feet into metres, and leave their unit. */
+const keepsHeights = ['-novshift'];
+
 /** A raster to warp. */
 export interface WarpSource {
   /** The raster, or a view of it at another place. */
@@ -145,7 +148,16 @@ export async function warpedWide(
       null,
       copies,
       [
-        ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
+        ...[
+          ...args.map(String),
+          ...keepsHeights,
+          '-ot',
+          type,
+          '-srcnodata',
+          String(missing),
+          '-dstnodata',
+          String(missing),
+        ],
         // Without it, GDAL takes a pixel for missing only if all bands lack it.
         ...['-wo', 'UNIFIED_SRC_NODATA=NO'],
         ...[...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
@@ -216,7 +228,7 @@ async function warpedAsIs(
       null,
       inputs,
       [
-        ...args.map(String),
+        ...[...args.map(String), ...keepsHeights],
         ...(known === null || hasAlpha ? [] : ['-dstnodata', String(known)]),
         ...(needsMask ? ['-dstalpha'] : []),
         ...[...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],

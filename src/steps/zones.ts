@@ -90,8 +90,7 @@ export function placeZones(
     : [dataset, own.toWKT()];
   const edge = isInDegrees ? longestEdge.degrees : longestEdge.metres / own.getLinearUnits().value;
   const placedPath = translated('zones-placed', from, [
-    // An outline that crosses itself, or parts that overlap, mean different areas to different algorithms.
-    ...['-makevalid', '-s_srs', ofFrom, '-t_srs', srs.toWKT()],
+    ...['-s_srs', ofFrom, '-t_srs', srs.toWKT()],
     ...(isSame ? [] : ['-segmentize', String(edge)]),
   ]);
   if (from !== dataset) from.close();
@@ -108,7 +107,8 @@ export function placeZones(
         label: text,
         coordinates: geometry.coordinates,
         // Nothing is left of an outline without an area.
-        rings: there?.type === 'MultiPolygon' ? ringsOn(raster, multiPolygon.parse(there.coordinates)) : [],
+        rings:
+          there?.type === 'MultiPolygon' ? ringsOn(raster, united(gdal, multiPolygon.parse(there.coordinates))) : [],
       },
     ];
   });
@@ -117,6 +117,46 @@ export function placeZones(
       status: 422,
     });
   return zones;
+}
+
+/**
+ * Repairs outlines and unites parts. An outline that crosses itself encloses what lies in it an odd number of times; what
+ * lies in several parts belongs to the area once.
+ */
+function united(gdal: typeof Gdal, polygons: number[][][][]): number[][][][] {
+  const parts = new gdal.MultiPolygon();
+  for (const coordinates of polygons) {
+    for (const polygon of polygonsIn(gdal, repaired(gdal, coordinates.map(closed)))) parts.children.add(polygon);
+  }
+  if (parts.children.count() === 0) return [];
+  const whole = parts.children.count() === 1 ? parts : parts.unionCascaded();
+  // GeoJSON of polygons has arrays of numbers.
+  return polygonsIn(gdal, whole).map((polygon) => (polygon.toObject() as { coordinates: number[][][] }).coordinates);
+}
+
+/** A hole that touches its outline along an edge is taken off too, which a repair of both together would lose. */
+function repaired(gdal: typeof Gdal, rings: number[][][]): Gdal.Geometry {
+  const valid = (coordinates: number[][][]) => {
+    const polygon = gdal.Geometry.fromGeoJson({ type: 'Polygon', coordinates });
+    return polygon.isValid() ? polygon : polygon.makeValid();
+  };
+  const whole = gdal.Geometry.fromGeoJson({ type: 'Polygon', coordinates: rings });
+  if (whole.isValid()) return whole;
+  const [outline = [], ...holes] = rings;
+  return holes.reduce((left, hole) => left.difference(valid([hole])), valid([outline]));
+}
+
+/** Polygons of a geometry, whatever else a repair has left. */
+function polygonsIn(gdal: typeof Gdal, found: Gdal.Geometry): Gdal.Polygon[] {
+  if (found instanceof gdal.Polygon) return [found];
+  return found instanceof gdal.GeometryCollection
+    ? found.children.map((child) => child).flatMap((child) => polygonsIn(gdal, child))
+    : [];
+}
+
+function closed(ring: number[][]): number[][] {
+  const [first, last] = [ring[0], ring.at(-1)];
+  return first && last && (first[0] !== last[0] || first[1] !== last[1]) ? [...ring, first] : ring;
 }
 
 /** True if a polygon in degrees has a corner east of 180° or west of -180°. */
@@ -229,10 +269,8 @@ export function markInside(
       const [first, last] = [Math.max(y, Math.ceil(low - 0.5)), Math.min(y + height - 1, Math.floor(high - 0.5))];
       for (let row = first; row <= last; row++) {
         const centre = row + 0.5;
-        // A horizontal edge through pixel centres: only lower edges count as inside.
-        if (low === high) {
-          if (x1 > x2) fill(row - y, Math.floor(x2 + 0.5), Math.floor(x1 + 0.5));
-        } else if (centre >= low && centre < high)
+        // An edge through pixel centres belongs to one of two neighbours: the centres of its upper end count, those of its lower end do not.
+        if (centre >= low && centre < high)
           crossings[row - y]!.push(Math.floor(x1 + ((centre - y1) * (x2 - x1)) / (y2 - y1) + 0.5));
       }
     }

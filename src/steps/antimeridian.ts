@@ -1,0 +1,77 @@
+/** Polygons in longitude and latitude at 180°: each edge goes the short way round, and a polygon across 180° is split there (RFC 7946, 3.1.9). */
+
+type Position = readonly [longitude: number, latitude: number];
+type Polygon = readonly (readonly Position[])[];
+
+/** Corners may lie this far round, as maps that do not wrap give them. */
+export const maxLongitude = 540;
+
+/** The same polygons with longitudes from -180 to 180. Polygons that stay on one side of 180° are unchanged. */
+export function splitAt180(polygons: readonly Polygon[]): Polygon[] {
+  return polygons.flatMap((polygon) => {
+    const isFlat = polygon.every((ring) =>
+      ring.every(([longitude], i) => {
+        const next = ring[i + 1]?.[0] ?? longitude;
+        // An edge from -180 to 180 is one round the Earth, as those of a world map are.
+        return Math.abs(longitude) <= 180 && (Math.abs(next - longitude) <= 180 || Math.abs(next - longitude) === 360);
+      }),
+    );
+    return isFlat ? [polygon] : splitOne(polygon);
+  });
+}
+
+function splitOne([outer = [], ...holes]: Polygon): Polygon[] {
+  const unwrapped = unwrap(outer);
+  const [first, last] = [unwrapped[0]?.[0] ?? 0, unwrapped.at(-1)?.[0] ?? 0];
+  // A ring round a pole has no side that is inside.
+  if (Math.abs(first - last) > 1) return [[outer, ...holes]];
+  const west = Math.min(...unwrapped.map(([longitude]) => longitude));
+  const inside = holes.map((hole) => beside(unwrap(hole), west));
+  const turns = [-2, -1, 0, 1, 2].map((turn) => turn * 360);
+  return turns.flatMap((turn): Polygon[] => {
+    const part = clipped(unwrapped, turn);
+    if (part === null) return [];
+    return [[part, ...inside.map((hole) => clipped(hole, turn)).filter((hole) => hole !== null)]];
+  });
+}
+
+/** Longitudes without a jump: each edge goes the short way. */
+function unwrap(ring: readonly Position[]): Position[] {
+  let shift = 0;
+  let before = ring[0]?.[0] ?? 0;
+  return ring.map(([longitude, latitude]) => {
+    if (longitude - before > 180) shift -= 360;
+    else if (longitude - before < -180) shift += 360;
+    before = longitude;
+    return [longitude + shift, latitude];
+  });
+}
+
+/** A hole on the same turn as its outline. */
+function beside(hole: readonly Position[], west: number): Position[] {
+  const own = Math.min(...hole.map(([longitude]) => longitude));
+  const shift = Math.ceil((west - own) / 360 - 1e-9) * 360;
+  return hole.map(([longitude, latitude]) => [longitude + shift, latitude]);
+}
+
+/** The part of a ring from -180 to 180 after it was turned; null if nothing is left. */
+function clipped(ring: readonly Position[], turn: number): Position[] | null {
+  const turned = ring.map(([longitude, latitude]): Position => [longitude + turn, latitude]);
+  const cut = cutAt(cutAt(turned, -180, 1), 180, -1);
+  const longitudes = cut.map(([longitude]) => longitude);
+  return cut.length < 4 || Math.max(...longitudes) === Math.min(...longitudes) ? null : cut;
+}
+
+/** Sutherland and Hodgman (1974), for one meridian. `side` 1 keeps what is east of it, -1 what is west. Closed in and out. */
+function cutAt(ring: readonly Position[], meridian: number, side: 1 | -1): Position[] {
+  const isIn = ([longitude]: Position) => (longitude - meridian) * side >= 0;
+  const kept: Position[] = [];
+  for (let i = 0; i + 1 < ring.length; i++) {
+    const [from, to] = [ring[i]!, ring[i + 1]!];
+    if (isIn(from)) kept.push(from);
+    if (isIn(from) === isIn(to)) continue;
+    const share = (meridian - from[0]) / (to[0] - from[0]);
+    kept.push([meridian, from[1] + share * (to[1] - from[1])]);
+  }
+  return kept.length === 0 ? [] : [...kept, kept[0]!];
+}

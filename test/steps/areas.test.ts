@@ -1,0 +1,146 @@
+/** Areas on rasters against plain arithmetic: parts that overlap, borders through centres, outlines across 180°. */
+import gdal from 'gdal-async';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { areaSchema, polygonsOf, type Area } from '../../src/steps/area.ts';
+import { markInside, placeArea } from '../../src/steps/zones.ts';
+import { testFolder } from '../support/folders.ts';
+
+type Ring = [number, number][];
+
+const box = (west: number, south: number, east: number, north: number): Ring => [
+  [west, south],
+  [east, south],
+  [east, north],
+  [west, north],
+  [west, south],
+];
+
+/** A raster in degrees whose first centre lies at these coordinates. */
+function rasterAt(west: number, north: number, width: number, height: number): gdal.Dataset {
+  const raster = gdal.open('', 'w', 'MEM', width, height, 1, 'Byte');
+  raster.srs = gdal.SpatialReference.fromEPSG(4326);
+  raster.geoTransform = [west - 0.5, 1, 0, north + 0.5, 0, -1];
+  return raster;
+}
+
+async function insideOf(polygons: readonly (readonly Ring[])[], raster: gdal.Dataset): Promise<Uint8Array> {
+  const { x: width, y: height } = raster.rasterSize;
+  const mask = new Uint8Array(width * height);
+  const rings = placeArea(gdal, polygons, raster, await testFolder());
+  markInside(rings, { x: 0, y: 0, width, height }, mask);
+  return mask;
+}
+
+const countOf = (mask: Uint8Array) => mask.reduce((sum, value) => sum + value, 0);
+
+test('parts that overlap are united: 64 + 81 - 16 pixels', async () => {
+  const raster = rasterAt(0.5, 29.5, 30, 30);
+  const polygons = [[box(2, 2, 10, 10)], [box(6, 6, 15, 15)]];
+  expect(countOf(await insideOf(polygons, raster))).toBe(129);
+  expect(countOf(await insideOf(polygons.toReversed(), raster))).toBe(129);
+});
+
+test('an outline that crosses itself encloses what lies in it an odd number of times', async () => {
+  const bowTie: Ring = [
+    [2, 2],
+    [12, 12],
+    [12, 2],
+    [2, 12],
+    [2, 2],
+  ];
+  // Two triangles of 5 x 10 / 2; centres on an edge make up the difference.
+  const count = countOf(await insideOf([[bowTie]], rasterAt(0.5, 29.5, 30, 30)));
+  expect(Math.abs(count - 50)).toBeLessThanOrEqual(10);
+});
+
+test('random boxes, both ways round: a pixel is inside if its centre is in one of them', async () => {
+  const size = 24;
+  const side = fc.integer({ min: 0, max: size * 4 }).map((n) => n / 4 + 0.1);
+  const one = fc.tuple(side, side, side, side, fc.boolean());
+  await fc.assert(
+    fc.asyncProperty(fc.array(one, { minLength: 2, maxLength: 5 }), async (found) => {
+      const boxes = found
+        .map(([a, b, c, d, isTurned]) => ({
+          ...{ west: Math.min(a, b), east: Math.max(a, b), south: Math.min(c, d), north: Math.max(c, d) },
+          isTurned,
+        }))
+        .filter(({ west, east, south, north }) => west < east && south < north);
+      fc.pre(boxes.length > 0);
+      const polygons = boxes.map(({ west, south, east, north, isTurned }) => {
+        const ring = box(west, south, east, north);
+        return [isTurned ? ring.toReversed() : ring];
+      });
+      const mask = await insideOf(polygons, rasterAt(0.5, size - 0.5, size, size));
+      const wanted = Uint8Array.from({ length: size * size }, (_, i) => {
+        const [x, y] = [(i % size) + 0.5, size - 0.5 - Math.floor(i / size)];
+        return Number(boxes.some(({ west, east, south, north }) => x > west && x < east && y > south && y < north));
+      });
+      expect(mask).toEqual(wanted);
+    }),
+    { numRuns: 40, seed: 1 },
+  );
+});
+
+test('a border through centres counts each of them in one of two neighbours', async () => {
+  const raster = rasterAt(0, 20, 21, 21);
+  const parts = [box(0, 0, 10, 10), box(10, 0, 20, 10), box(0, 10, 10, 20), box(10, 10, 20, 20)];
+  const masks = await Promise.all(parts.map((part) => insideOf([[part]], raster)));
+  const whole = await insideOf([[box(0, 0, 20, 20)]], raster);
+  expect(masks.map(countOf).reduce((sum, count) => sum + count, 0)).toBe(countOf(whole));
+  expect(countOf(whole)).toBe(400);
+});
+
+describe('an area across 180°', () => {
+  const read = (area: unknown): Area => areaSchema({}).parse(area);
+  const fiji: Ring = [
+    [179.8, -17.1],
+    [-179.8, -17.1],
+    [-179.8, -17.4],
+    [179.8, -17.4],
+    [179.8, -17.1],
+  ];
+
+  test('goes the short way, and is split there', () => {
+    const { type, coordinates } = read({ type: 'Polygon', coordinates: [fiji] });
+    expect(type).toBe('MultiPolygon');
+    const bounds = (coordinates as Ring[][]).map(([ring = []]) => {
+      const longitudes = ring.map(([longitude]) => longitude);
+      return [Math.min(...longitudes), Math.max(...longitudes)].map((longitude) => Number(longitude.toFixed(6)));
+    });
+    expect(bounds).toEqual([
+      [-180, -179.8],
+      [179.8, 180],
+    ]);
+  });
+
+  test.each([
+    ['one side of 180°', [box(170, -20, 179, -10)]],
+    ['the whole Earth', [box(-180, -90, 180, 90)]],
+  ])('control: %s stays as it is', (_what, coordinates) => {
+    expect(read({ type: 'Polygon', coordinates })).toEqual({ type: 'Polygon', coordinates });
+  });
+
+  test('turned by any longitude, with its hole, the same pixels turn with it', async () => {
+    const outline = box(-20.2, -10.2, 15.3, 12.4);
+    const hole = box(-5.4, -3.3, 7.7, 4.4).toReversed();
+    const raster = rasterAt(-179.5, 29.5, 360, 60);
+    const fold = (longitude: number) => ((((longitude + 180) % 360) + 360) % 360) - 180;
+    const maskAt = async (turn: number, folds: boolean) => {
+      const turned = [outline, hole].map((ring) =>
+        ring.map(([x, y]): [number, number] => [folds ? fold(x + turn) : x + turn, y]),
+      );
+      return insideOf(polygonsOf(read({ type: 'Polygon', coordinates: turned })) as Ring[][], raster);
+    };
+    const still = await maskAt(0, true);
+    expect(countOf(still)).toBe(35 * 22 - 13 * 7);
+    for (const turn of [37, 90, 161, 170, 180, 200, 270, 355]) {
+      const wanted = new Uint8Array(still.length);
+      for (let row = 0; row < 60; row++)
+        for (let column = 0; column < 360; column++)
+          wanted[row * 360 + ((column + turn) % 360)] = still[row * 360 + column]!;
+      expect(await maskAt(turn, true), `turned by ${turn}, folded`).toEqual(wanted);
+      if (turn < 500) expect(await maskAt(turn, false), `turned by ${turn}`).toEqual(wanted);
+    }
+  });
+});
