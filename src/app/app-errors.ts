@@ -117,6 +117,7 @@ export const appErrors = {
   grids_differ: { ...ofRun, advice: 'Bring the bands to one grid first, by the step harmonize, and start a new run.' },
   bands_differ: { ...ofRun, advice: 'Take rasters with the same bands, and start a new run.' },
   scales_differ: { ...ofRun, advice: 'Take rasters with the same scale and offset, or bring them to one first, and start a new run.' },
+  units_differ: { ...ofRun, advice: 'Convert the rasters to one unit first, and start a new run.' },
   no_date: { ...ofRun, advice: 'Take items with a date, or choose another overlap, and start a new run.' },
   no_free_value: ofInput,
   nodata_differs: { ...ofRun, advice: 'Give the bands one nodata value first, and start a new run.' },

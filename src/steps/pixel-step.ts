@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { command, type PixelProgram } from './command.ts';
 import { canHold, integerRanges } from '../raster/integer-types.ts';
 import { estimateCog } from './estimate.ts';
+import { requireSameUnit } from './same-units.ts';
 import { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
 import {
   defineStep,
@@ -234,7 +235,10 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
     const found = names.flatMap((name) => {
       // Every input of such a step is one of rasters.
       const scenes = step.ofEachInput ? (Object.values(job.inputs) as Scene[]) : [sceneOf(job, bands[name]!)];
-      return scenes.map((scene) => scene.findBand(String(parameters[name])));
+      const bandsOfInputs = scenes.map((scene) => scene.findBand(String(parameters[name])));
+      const [first, ...others] = bandsOfInputs;
+      for (const other of others) if (first) requireSameUnit(first, other);
+      return bandsOfInputs;
     });
     await writePixels(
       job,

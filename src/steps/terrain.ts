@@ -109,8 +109,10 @@ function around(
   const isBottom = row === height - 1 && height > 1;
   const isLeft = column === 0 && width > 1;
   const isRight = column === width - 1 && width > 1;
-  for (let dy = -1, k = 0; dy <= 1; dy++)
-    for (let dx = -1; dx <= 1; dx++, k++) {
+  for (let rowStep = -1, k = 0; rowStep <= 1; rowStep++)
+    for (let columnStep = -1; columnStep <= 1; columnStep++, k++) {
+      // A single row or column is taken as level across itself.
+      const [dx, dy] = [width === 1 ? 0 : columnStep, height === 1 ? 0 : rowStep];
       let value: number;
       if ((isTop && dy < 0) || (isBottom && dy > 0)) {
         // Extrapolates rows beyond the raster. At a corner the last column is repeated.

@@ -16,6 +16,7 @@ import { fromTransform } from '../raster/affine.ts';
 import { fromLonLat, toLonLat } from '../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
 import { partOf, type JobContext } from '../child/in-child.ts';
+import { requireSameUnit } from './same-units.ts';
 import type { StepJob } from './step.ts';
 import { keepScales, maskFromAlpha, narrowed, tiled, typeOf, wideTypeOf, widened } from './wide-copy.ts';
 import { metadataOf } from '../raster/metadata-of.ts';
@@ -103,9 +104,15 @@ export async function warped(
   return made;
 }
 
-/** The scale of each band. Throws `KitError` if the sources have different scales, or the bands of one different nodata values. */
+/** The scale of each band. Throws `KitError` if the sources have different scales or units, or the bands of one different nodata values. */
 export function scalesOf(sources: readonly WarpSource[]): readonly ValueScale[] {
   for (const { dataset } of sources) requireOneNodata(dataset);
+  const [firstSource, ...otherSources] = sources;
+  for (const { bands } of otherSources)
+    bands.forEach((band, i) => {
+      const before = firstSource?.bands[i];
+      if (before) requireSameUnit(before, band);
+    });
   const of = ({ bands }: WarpSource) => bands.map((one) => new BandReader(one).scale);
   const [first, ...others] = sources.map(of);
   for (const other of others)

@@ -245,7 +245,7 @@ export function windowOf(rings: PixelRings, width: number, height: number) {
 }
 
 /**
- * Sets `mask` to 1 for the pixels of a window inside an area, row by row. Tests pixel centres with the edge rule of gdal_rasterize,
+ * Sets `mask` to 1 for the pixels of a window inside an area, row by row. A pixel is inside if its centre is; a centre on an edge is in one of the two areas beside it,
  * or marks every pixel that the area touches.
  */
 export function markInside(
@@ -265,13 +265,14 @@ export function markInside(
     for (let i = 0; i + 3 < ring.length; i += 2) {
       const [x1, y1, x2, y2] = [ring[i]!, ring[i + 1]!, ring[i + 2]!, ring[i + 3]!];
       if (isTouched) touch(x1, y1, x2, y2, window, mask);
-      const [low, high] = [Math.min(y1, y2), Math.max(y1, y2)];
+      // From its upper end on, whichever way it runs: both neighbours of an edge round alike.
+      const [low, high, upper, lower] = y1 < y2 ? [y1, y2, x1, x2] : [y2, y1, x2, x1];
       const [first, last] = [Math.max(y, Math.ceil(low - 0.5)), Math.min(y + height - 1, Math.floor(high - 0.5))];
       for (let row = first; row <= last; row++) {
         const centre = row + 0.5;
         // An edge through pixel centres belongs to one of two neighbours: the centres of its upper end count, those of its lower end do not.
         if (centre >= low && centre < high)
-          crossings[row - y]!.push(Math.floor(x1 + ((centre - y1) * (x2 - x1)) / (y2 - y1) + 0.5));
+          crossings[row - y]!.push(Math.floor(upper + ((centre - low) * (lower - upper)) / (high - low) + 0.5));
       }
     }
   crossings.forEach((places, row) => {

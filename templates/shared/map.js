@@ -484,6 +484,8 @@ export function drawPolygon(map, button, id, onDrawn) {
    * @type {Place[] | null}
    */
   let corners = null;
+  /** Longitude of the map less that of the polygon, in whole turns. */
+  let turn = 0;
   /** @type {Geometry | null} */
   let shown = null;
   /** @param {boolean} isKept */
@@ -520,7 +522,9 @@ export function drawPolygon(map, button, id, onDrawn) {
     if (!corners) return;
     const first = corners.length > 2 && corners[0] ? view.project(corners[0]) : null;
     if (first && Math.hypot(first.x - point.x, first.y - point.y) < 12) return end(true);
-    corners.push([Number(wrap(lngLat.lng).toFixed(6)), Number(lngLat.lat.toFixed(6))]);
+    // Corners go on past 180°, so that no edge jumps. The app splits the polygon there.
+    if (corners.length === 0) turn = lngLat.lng - wrap(lngLat.lng);
+    corners.push([Number((lngLat.lng - turn).toFixed(6)), Number(lngLat.lat.toFixed(6))]);
     show({ type: corners.length > 1 ? 'LineString' : 'MultiPoint', coordinates: corners });
   });
   return (geometry) => {

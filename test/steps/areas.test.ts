@@ -3,7 +3,11 @@ import gdal from 'gdal-async';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { areaSchema, polygonsOf, type Area } from '../../src/steps/area.ts';
+import { requireSameUnit } from '../../src/steps/same-units.ts';
+import { byGradient } from '../../src/steps/terrain.ts';
 import { markInside, placeArea } from '../../src/steps/zones.ts';
+import type { Grid } from '../../src/raster/cog.ts';
+import type { SceneBand } from '../../src/raster/scene.ts';
 import { testFolder } from '../support/folders.ts';
 
 type Ring = [number, number][];
@@ -143,4 +147,43 @@ describe('an area across 180°', () => {
       if (turn < 500) expect(await maskAt(turn, false), `turned by ${turn}`).toEqual(wanted);
     }
   });
+});
+
+describe('bands that are merged or compared agree in unit', () => {
+  const band = (unitType: string): SceneBand =>
+    // The rule reads nothing else of a band.
+    ({ band: { unitType }, place: null, fileName: `${unitType}.tif` }) as unknown as SceneBand;
+  test.each([
+    ['m', 'ft'],
+    ['ft', 'US survey foot'],
+    ['K', 'degC'],
+    ['percent', 'm'],
+  ])('%s and %s are refused', (first, second) => {
+    expect(() => requireSameUnit(band(first), band(second))).toThrow(
+      expect.objectContaining({ code: 'units_differ' }) as Error,
+    );
+  });
+  test.each([
+    ['m', 'Metre'],
+    ['', 'ft'],
+    ['US survey foot', 'us-ft'],
+    ['Kelvin', 'k'],
+  ])('%s and %s are one', (first, second) => {
+    expect(() => requireSameUnit(band(first), band(second))).not.toThrow();
+  });
+});
+
+test.each([
+  ['row', 9, 1],
+  ['column', 1, 9],
+])('a single %s of heights that rise 30 m in 30 m has a slope of 45°', (_what, width, height) => {
+  const grid = { width, height, srs: null, geoTransform: [0, 30, 0, 0, 0, -30] } as unknown as Grid;
+  const slope = byGradient(grid, {}, (east, north) => (Math.atan(Math.hypot(east, north)) * 180) / Math.PI);
+  const stride = width + 2;
+  const heights = new Float64Array(stride * (height + 2)).fill(NaN);
+  for (let row = 0; row < height; row++)
+    for (let column = 0; column < width; column++) heights[(row + 1) * stride + column + 1] = 30 * (row + column);
+  const out = new Float64Array(width * height);
+  slope([heights], [out], { y: 0, width, rows: height, stride, start: stride + 1 } as Parameters<typeof slope>[2]);
+  for (const value of out) expect(value).toBeCloseTo(45, 9);
 });

@@ -952,7 +952,7 @@ describe('missing pixels and scales where rasters differ', () => {
       ...{ width: 360, height: 180, epsg: 4326, type: 'Float32', transform: [-180, 1, 0, 90, 0, -1] },
       bands: [(x) => x],
     };
-    const area = areaOf([-176, -30], [176, -30], [176, 30], [-176, 30], [-176, -30]); // oxfmt-ignore
+    const area = areaOf([-176, -30], [0, -30], [176, -30], [176, 30], [0, 30], [-176, 30], [-176, -30]); // oxfmt-ignore
     const { bands, width } = (await run('clip', world, { area })).raster();
     expect([width, valid(bands[0]!).length]).toEqual([352, 352 * 60]);
   });

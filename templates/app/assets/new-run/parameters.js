@@ -94,7 +94,20 @@ function offerArea(map, button, onChanged) {
   };
   field.addEventListener('change', showTyped);
   take.addEventListener('click', () => {
-    const corners = cornersOf(seenBox(map)).map((place) => place.map((n) => Number(n.toFixed(6))));
+    const [northWest, northEast, southEast, southWest] = cornersOf(seenBox(map));
+    // Corners in the middle, because an edge longer than 180° would go the other way round.
+    const middleOf = (/** @type {number[]} */ a, /** @type {number[]} */ b) => [
+      ((a[0] ?? 0) + (b[0] ?? 0)) / 2,
+      a[1] ?? 0,
+    ];
+    const corners = [
+      northWest,
+      middleOf(northWest, northEast),
+      northEast,
+      southEast,
+      middleOf(southEast, southWest),
+      southWest,
+    ].map((place) => place.map((n) => Number(n.toFixed(6))));
     /** @type {Geometry} */
     const geometry = { type: 'Polygon', coordinates: [[...corners, ...corners.slice(0, 1)]] };
     show(geometry);
