@@ -1,4 +1,4 @@
-/** What comes in at the edges: names, identifiers, settings, requests that Node itself refuses. */
+/** Names, identifiers, settings and odd requests at the edges of both servers. */
 import { connect } from 'node:net';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

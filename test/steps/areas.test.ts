@@ -184,6 +184,6 @@ test.each([
   for (let row = 0; row < height; row++)
     for (let column = 0; column < width; column++) heights[(row + 1) * stride + column + 1] = 30 * (row + column);
   const out = new Float64Array(width * height);
-  slope([heights], [out], { y: 0, width, rows: height, stride, start: stride + 1 } as Parameters<typeof slope>[2]);
+  slope([heights], [out], { y: 0, width, rows: height, stride, start: stride + 1 });
   for (const value of out) expect(value).toBeCloseTo(45, 9);
 });
