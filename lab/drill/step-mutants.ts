@@ -175,7 +175,7 @@ const ofAreas = [
     'return polygons.slice(0, 1).flatMap((polygon) =>',
   ),
   one('a row late', zones, 'const centre = row + 0.5;', 'const centre = row + 1.5;'),
-  one('a column late', zones, '(y2 - y1) + 0.5)', '(y2 - y1) + 1.5)'),
+  one('a column late', zones, '(high - low) + 0.5)', '(high - low) + 1.5)'),
   one(
     'all of the bounds',
     zones,

@@ -151,6 +151,7 @@ export const appErrors = {
   job_crashed: { ...ofRun, advice: 'The processing crashed on this input. Try another one, and report it to the operator of this app.' },
   job_output_unsafe: ofDeveloper,
   job_failed: ofInput,
+  code_unreadable: { ...ofOperator, advice: 'Run the server as its own user, or make its code readable.' },
   job_not_started: { ...ofOperator, advice: later },
   disk_full: { ...ofOperator, advice: noDisk },
   work_disk_full: { ...ofOperator, advice: noDisk },

@@ -1,9 +1,10 @@
+import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeBeside } from './bubblewrap.ts';
 import type { ChildJob } from './child-job.ts';
 import { makeWorkFolder } from './child-user.ts';
-import type { ChildLimits } from './limits.ts';
+import { ChildJobError, type ChildLimits } from './limits.ts';
 import { ChildRunner } from './runner.ts';
 import type { Confinement } from './confinement.ts';
 import { makeLinks, planLending, readableLends, removeLinks } from './lend-file.ts';
@@ -38,6 +39,7 @@ export async function runInChild<Output>({
   options.signal?.throwIfAborted();
   const { confinement } = options;
   const user = confinement.newUser();
+  if (user !== null) for (const module of [options.module, ...imports]) await requireReadable(folderOf(module));
   await makeWorkFolder(options.workFolder, user);
   const linkFolder = `${options.workFolder}.lent`;
   const isConfined = confinement.kind === 'bubblewrap';
@@ -66,6 +68,18 @@ export async function runInChild<Output>({
     confinement.warmUp([options.module, ...imports]);
     await removeLinks(linkFolder);
   }
+}
+
+const othersMayLook = 0o005;
+
+/** Throws `ChildJobError` if a child that runs as another user could not load the code in a folder. */
+async function requireReadable(folder: string): Promise<void> {
+  if (((await stat(folder)).mode & othersMayLook) === othersMayLook) return;
+  throw new ChildJobError(
+    'code_unreadable',
+    `root runs this server, so child processes run as other users, and only root may look into ${folder}: run the server as the folder's own user, or chmod -R a+rX the folder`,
+    { kind: 'bug' },
+  );
 }
 
 /** The code of a job lies with its module. */

@@ -155,19 +155,10 @@ export async function warpedWide(
       null,
       copies,
       [
-        ...[
-          ...args.map(String),
-          ...keepsHeights,
-          '-ot',
-          type,
-          '-srcnodata',
-          String(missing),
-          '-dstnodata',
-          String(missing),
-        ],
+        ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
         // Without it, GDAL takes a pixel for missing only if all bands lack it.
         ...['-wo', 'UNIFIED_SRC_NODATA=NO'],
-        ...[...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+        ...[...keepsHeights, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
       { progress_cb: partOf(context, 0.5, 1).progress },
     );
@@ -235,10 +226,10 @@ async function warpedAsIs(
       null,
       inputs,
       [
-        ...[...args.map(String), ...keepsHeights],
+        ...args.map(String),
         ...(known === null || hasAlpha ? [] : ['-dstnodata', String(known)]),
         ...(needsMask ? ['-dstalpha'] : []),
-        ...[...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+        ...[...keepsHeights, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
       { progress_cb: (fraction) => context.progress(fraction) },
     );
