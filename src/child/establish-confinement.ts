@@ -66,6 +66,8 @@ export async function establishConfinement(options: ConfinementOptions): Promise
       );
     } catch (error) {
       failures.push(reasonOf(error));
+      // Only a missing /proc could mend this, and a child without one cannot list its mounts.
+      if (error instanceof WritableError && !error.isOfProc) break;
     }
   }
   return unconfined(`bubblewrap does not work here: ${failures[0] ?? ''}`, programs, delegated, options);
@@ -76,7 +78,7 @@ type Delegated = ReturnType<typeof delegatedGroups>;
 const runsAsRoot = () => process.getuid?.() === 0;
 
 const asRootText =
-  'THIS SERVER IS RUN BY ROOT: run it as a user of its own (User= of a systemd unit, USER of an image, runAsNonRoot of a pod)';
+  'THIS SERVER IS RUN BY ROOT: run it as its own user (User= of a systemd unit, USER of an image, runAsNonRoot of a pod)';
 const childrenAsRootText =
   'CHILD PROCESSES RUN AS ROOT, since this machine does not let the server make them another user: without capabilities, but the kernel takes them for root';
 const unboundedText =
@@ -235,6 +237,16 @@ function readHardLimits(): ReadonlyMap<string, number> {
   }
 }
 
+/** A confined child could write to these places. */
+class WritableError extends Error {
+  readonly isOfProc: boolean;
+
+  constructor(places: readonly string[]) {
+    super(`a child process could write outside its folder: ${places.join(', ')}`);
+    this.isOfProc = places.every((path) => path.startsWith('/proc/'));
+  }
+}
+
 /** Returns the result of `make`, after one of its children has run and has reported its GDAL. */
 async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confinement> {
   const nothingKnown = { drivers: [], gdalVersion: '', dataBytes: 0, writable: [] };
@@ -249,8 +261,7 @@ async function probed(make: (known: ProbeOutput) => Confinement): Promise<Confin
       limits: { timeoutMs: probeTimeoutMs },
     });
     const confinement = make(known);
-    if (confinement.kind !== 'none' && known.writable.length > 0)
-      throw new Error(`a child process could write outside its folder: ${known.writable.join(', ')}`);
+    if (confinement.kind !== 'none' && known.writable.length > 0) throw new WritableError(known.writable);
     return confinement;
   } finally {
     await folder.remove();
