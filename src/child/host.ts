@@ -60,7 +60,7 @@ export async function runInChild<Output>({
     });
     const output = await child.run<Output>({ ...options, paths });
     await child.end();
-    // Until its end it could write on.
+    // It could write until its end.
     await child.requireDiskLimit();
     return output;
   } finally {

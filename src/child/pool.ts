@@ -97,6 +97,7 @@ export class ChildPool {
       await makeLinks(lends, { mayBeSymbolic: kind === 'none', readableIn: child.isOtherUser ? ownFolders : null });
       child.jobs += 1;
       const output = await child.runner.run<Output>({ ...job, paths });
+      await child.runner.requireDiskLimit();
       await job.collect?.(join(child.folder, 'work'), output);
       return output;
     } catch (error) {

@@ -166,7 +166,10 @@ export class ChildRunner {
     return !this.#isGone && this.#ending === null && this.#channel.isOpen;
   }
 
-  /** Runs one job; see `runInChild`. A job that crashed, was cancelled or went over a limit takes the process with it. `timeoutMs` counts from here. */
+  /**
+   * Runs one job; see `runInChild`. A job that crashed, was cancelled or went over a limit takes the process with it.
+   * `timeoutMs` counts from here. Call `requireDiskLimit` before you take anything from the work folder.
+   */
   async run<Output>(job: Job): Promise<Output> {
     if (await isDiskFull(this.#workFolder)) throw diskFull();
     const onAbort = () => this.#stop(job.signal?.reason);
@@ -186,9 +189,9 @@ export class ChildRunner {
       }
       // Between two looks of the watch it may have filled up.
       if (answer !== null && (await isDiskFull(this.#workFolder))) throw diskFull();
-      await this.requireDiskLimit();
       if (answer?.type === 'done') return answer.output as Output; // the type that the caller's job has
-      // A write that finds no room, or that the limit has cut short, ends a library's call, or a program, with an error of its own.
+      await this.requireDiskLimit();
+      // A library or a program reports a write without room, or one that the limit has cut short, as its own error.
       if (answer?.type === 'failed' && this.#watch.hasSeenScarceDisk) throw diskFull();
       if (answer?.type === 'failed' && this.#isFileFull()) throw this.#fileTooLarge();
       if (answer?.type === 'failed') throw new ReportedJobError(answer);
