@@ -190,50 +190,21 @@ export const appErrors = {
 
 export type AppErrorCode = keyof typeof appErrors;
 
-/** Codes of the app's own findings about sessions, platform, disk and processes. A step that reports one of them gets the general code. */
-const ofTheHost: readonly AppErrorCode[] = [
-  ...(['token_revoked', 'token_expired', 'token_not_found', 'token_erased', 'token_unreadable'] as const),
-  ...([
-    'authentication_failed',
-    'unauthorized',
-    'permission_denied',
-    'redirect_refused',
-    'intermediary_refused',
-    'unexpected_answer',
-  ] as const),
-  ...([
-    'connection_failed',
-    'broken_answer',
-    'timeout',
-    'unknown_error',
-    'injected_fault',
-    'insufficient_storage',
-  ] as const),
-  ...([
-    'model_failed',
-    'model_not_there',
-    'no_platform',
-    'asset_origin_refused',
-    'asset_too_large',
-    'input_too_large',
-  ] as const),
-  ...([
-    'disk_full',
-    'work_disk_full',
-    'world_away',
-    'not_confined',
-    'no_container_engine',
-    'no_container_image',
-  ] as const),
-  ...(['container_not_started', 'step_version_gone', 'step_defect', 'empty_output', 'output_changed'] as const),
-  ...(['output_too_large', 'illegal_transition', 'pool_busy'] as const),
-];
+/** Codes of the app's own findings. A step that reports one of them gets the general code; so with those of `ReportedJobError`. */
+const ofTheApp: ReadonlySet<string> = new Set<AppErrorCode>([
+  'token_revoked', 'token_expired', 'token_not_found', 'token_erased', 'token_unreadable',
+  'authentication_failed', 'unauthorized', 'permission_denied', 'redirect_refused', 'intermediary_refused',
+  'connection_failed', 'broken_answer', 'unexpected_answer', 'timeout', 'unknown_error', 'injected_fault', 'insufficient_storage',
+  'model_failed', 'model_not_there', 'no_platform', 'asset_origin_refused', 'asset_too_large', 'input_too_large',
+  'work_disk_full', 'world_away', 'not_confined', 'no_container_engine', 'no_container_image', 'container_not_started',
+  'step_version_gone', 'step_defect', 'empty_output', 'output_changed', 'output_too_large', 'illegal_transition',
+]); // oxfmt-ignore
 
 /** The code under which a failure that a step reported is shown. Codes that only a fork's steps have are kept. */
 export function reportedCode(code: string): string {
   const row = rowOf(code);
-  const isOfStep = row === undefined || (row.when === 'run' && !(ofTheHost as readonly string[]).includes(code));
-  return isOfStep || code === 'invalid_parameters' || code === 'unknown_step' ? code : 'job_failed';
+  const isOfRuns = row === undefined || row.when === 'run' || code === 'invalid_parameters' || code === 'unknown_step';
+  return isOfRuns && !ofTheApp.has(code) ? code : 'job_failed';
 }
 
 const rowOf = (code: string): AppErrorRow | undefined => (hasKey(appErrors, code) ? appErrors[code] : undefined);

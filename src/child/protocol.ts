@@ -10,8 +10,9 @@ export type ToChild =
   | { type: 'end' };
 
 /**
- * Kind of a failure, as its code tells it. What a child reports is a claim; see `ReportedJobError`. `input`: a mistake in the input, and the message names the change to make. `transient`: disk or system, so it is
- * tried again. `bug`: a mistake in the code, with a stack for the log.
+ * Kind of a failure. `input`: a mistake in the input, and the message names the change to make. `transient`: a fault of disk or
+ * system, which the host tries again. `bug`: a mistake in the code, with a stack for the log. The kind that a child reports is a
+ * claim; see `ReportedJobError`.
  */
 export type FailureKind = 'input' | 'transient' | 'bug';
 

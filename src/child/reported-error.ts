@@ -2,8 +2,8 @@ import { KitError } from '../contract/kit-error.ts';
 import { ChildJobError } from './limits.ts';
 import type { FailureKind, FromChild } from './protocol.ts';
 
-/** Codes of the host's own findings about children. A child that uses one of them gets the general code. */
-const hostCode = /^(?:job|disk|work|world|database|token|pool)_/;
+/** Codes of the host's own findings about children. A job that reports one of them gets the general code. */
+const hostCode = /^(?:job_.+|disk_full|code_unreadable|pool_busy)$/;
 const generalCode = 'job_failed';
 
 /**
