@@ -176,9 +176,15 @@ describe('a bad step touches nothing but its run', () => {
     ['wrong-bands', 'step_broke_its_declaration'],
     ['wrong-type', 'step_broke_its_declaration'],
     ['wrong-nodata', 'step_broke_its_declaration'],
+    ['stray-nan', 'step_broke_its_declaration'],
   ])('%s: %s', async (stepId, code) => {
     const { run } = await startStepHost({ definition: badSteps });
     await expect(run(stepId, synthetic)).rejects.toMatchObject({ code });
+  });
+
+  test('an output that a step leaves open is named', async () => {
+    const { run } = await startStepHost({ definition: badSteps });
+    await expect(run('unclosed', synthetic)).rejects.toThrow('left out.tif open: close each dataset');
   });
 
   test('no secret of the server reaches the child', async () => {

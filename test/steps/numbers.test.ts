@@ -829,6 +829,21 @@ describe('missing pixels and scales where rasters differ', () => {
     const { bands } = (await run('reproject', arctic, { crs: 'EPSG:4326' })).raster();
     expect(new Set(valid(bands[0]!))).toEqual(new Set([6]));
   });
+  test.each([
+    ['reproject', 'EPSG:4326'],
+    ['reproject', 'EPSG:32618'],
+    ['mosaic', 'EPSG:32618'],
+  ])('%s to %s leaves heights in feet as they are', async (step, crs) => {
+    const feet: Made = {
+      ...{ type: 'Float32', epsg: null, bands: [() => 100], nodata: -9999 },
+      place: (dataset) => {
+        dataset.srs = gdal.SpatialReference.fromUserInput('EPSG:32617+6360');
+        dataset.bands.get(1).unitType = 'US survey foot';
+      },
+    };
+    const { bands } = (await run(step, feet, { crs })).raster();
+    expect(new Set(valid(bands[0]!))).toEqual(new Set([100]));
+  });
   test.each(['reproject', 'mosaic', 'clip'])('%s keeps the sign of bytes', async (step) => {
     const made: Made = {
       type: 'Byte',

@@ -78,6 +78,21 @@ const steps = [
   ]),
   bad('wrong-type', writeElevation, [{ description: 'a', dataType: 'Byte', nodata: -9999 }]),
   bad('wrong-nodata', writeElevation, [{ description: 'a', dataType: 'Float32', nodata: 0 }]),
+  bad(
+    'stray-nan',
+    async ({ gdal, outputPath }) => {
+      const output = gdal.drivers.get('GTiff').create(outputPath, 64, 64, 1, 'Float32');
+      const band = output.bands.get(1);
+      band.noDataValue = -9999;
+      band.pixels.write(0, 0, 64, 64, new Float32Array(4_096).fill(NaN, 4_095));
+      output.close();
+    },
+    [{ description: 'a', dataType: 'Float32', nodata: -9999 }],
+  ),
+  bad('unclosed', async ({ gdal, outputPath }) => {
+    // Keeps it from being collected before the end.
+    Object.assign(globalThis, { kept: gdal.drivers.get('GTiff').create(outputPath, 64, 64, 1, 'Float32') });
+  }),
   bad('curious', async () => {
     throw new Error(JSON.stringify(process.env));
   }),
