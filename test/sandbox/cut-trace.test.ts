@@ -35,14 +35,13 @@ const honestEnd = [
 async function verdictOf(calls: readonly NewCall[]) {
   const database = openSandboxDatabase(await testFolder());
   const log = pino({ level: 'silent' });
-  const trace = new Trace(database, new SandboxClock(database, Date.now), log, (value) => value);
+  const writer = new CallWriter(database, log);
+  const trace = new Trace(database, new SandboxClock(database, Date.now), log, (value) => value, writer);
   cleanUpLater(() => {
     trace.close();
     database.close();
   });
   const verdicts = new Verdicts(trace, rules);
-  const writer = new CallWriter(database, log);
-  writer.beforeForgetting = (launchId, lastId) => trace.forgetting(launchId, lastId);
   database.transaction(() => calls.forEach((one) => writer.note(one)))();
   const { verdict } = verdicts.of('launch');
   const ofRule = (id: string) => verdict.rules.find(({ rule }) => rule === id)?.result;

@@ -48,7 +48,13 @@ export class Trace {
   #start: { readonly atMs: number; readonly awayMs: number };
 
   /** `redact`: takes out whatever is a key or a token of anybody's. */
-  constructor(database: SandboxDatabase, clock: SandboxClock, log: Logger, redact: <T>(value: T) => T) {
+  constructor(
+    database: SandboxDatabase,
+    clock: SandboxClock,
+    log: Logger,
+    redact: <T>(value: T) => T,
+    writer = new CallWriter(database, log),
+  ) {
     this.#redact = redact;
     this.#judged = database.prepare(
       'select id, at, duration_ms, endpoint, status, delivered, detail from calls where launch_id = ? and id > ? order by id limit ?',
@@ -58,7 +64,7 @@ export class Trace {
          coalesce((select id from calls where launch_id = @launchId order by id desc limit 1), 0) as newestId`,
     );
     this.#database = database;
-    this.#writer = new CallWriter(database, log);
+    this.#writer = writer;
     this.#clock = clock;
     this.#log = log;
     const wasKilled =
@@ -108,11 +114,6 @@ export class Trace {
   /** Sets what is called before calls of a launch, up to an id, are deleted for want of room. */
   beforeForgetting(listener: (launchId: string, lastId: number) => void): void {
     this.#writer.beforeForgetting = listener;
-  }
-
-  /** Tells the listener that calls are about to be deleted. */
-  forgetting(launchId: string, lastId: number): void {
-    this.#writer.beforeForgetting(launchId, lastId);
   }
 
   /** Keeps violations beyond the life of their calls. */
