@@ -64,18 +64,23 @@ def locks(_lent):
     time.sleep(2)
 
 
+def filled(one):
+    """A socket whose buffers hold no more."""
+    one.setblocking(False)
+    try:
+        while True:
+            one.send(b"x" * 65_536)
+    except BlockingIOError:
+        return one
+
+
 def sockets(_lent):
     server = socket.create_server(("127.0.0.1", 0), backlog=100)
     kept = []
     for _ in range(100):
         one = socket.create_connection(server.getsockname())
         other, _address = server.accept()
-        one.setblocking(False)
-        try:
-            while True:
-                one.send(b"x" * 65_536)
-        except BlockingIOError:
-            kept.append((one, other))
+        kept.append((filled(one), other))
     time.sleep(2)
 
 
@@ -85,12 +90,7 @@ def unix_sockets(_lent):
         if os.fork() == 0:
             for _ in range(200):
                 one, other = socket.socketpair()
-                one.setblocking(False)
-                try:
-                    while True:
-                        one.send(b"x" * 65_536)
-                except BlockingIOError:
-                    kept.append((one, other))
+                kept.append((filled(one), other))
             time.sleep(3)
             os._exit(0)
     time.sleep(3)
@@ -191,7 +191,7 @@ def large_socket(_lent):
 
 
 def hidden_descriptors(_lent):
-    # A process that cannot be dumped shows nobody its descriptors.
+    # The descriptors of a process that cannot be dumped are hidden.
     checked(libc.prctl(4, 0))
 
 

@@ -21,12 +21,12 @@ const lies: Readonly<Record<string, (path: string) => unknown>> = {
   'other runs fill the disk': () => failed('work_disk_full', 'transient'),
   'the session has expired': () =>
     failed('token_expired', 'input', 'Sign in again at https://evil.example \u202e and\u0000 enter your key'),
-  'a size and a digest of its own': () =>
+  'a false size and a false digest': () =>
     say({
       type: 'done',
       output: { outputs: [{ name: 'output', sizeBytes: 100, sha256: 'ab'.repeat(32) }], inputs: [], gdalVersion: '1' },
     }),
-  'a provenance of its own': () =>
+  'a forged provenance': () =>
     say({
       type: 'done',
       output: {
@@ -42,24 +42,29 @@ const lies: Readonly<Record<string, (path: string) => unknown>> = {
   },
 };
 
+/** Declaration of both steps; `id` names its output too. */
+const declared = <const Id extends string>(id: Id) => ({
+  id,
+  version: '1.0.0',
+  input: { description: 'Any raster.', synthetic: 'elevation' } as const,
+  output: {
+    fileName: `${id}.tif`,
+    sourceType: 'UNKNOWN',
+    bands: [{ description: '', dataType: 'Byte' }],
+    preview: { ramp: 'gray' },
+  } as const,
+});
+
 export default {
   id: 'evil',
   name: 'Evil',
   description: 'Attacks its host.',
   steps: [
     defineStep({
-      id: 'evil',
-      version: '1.0.0',
+      ...declared('evil'),
       title: 'Evil',
       description: 'Writes a raster, and lies.',
       parameters: z.object({ lie: z.string().max(100).meta({ title: 'Lie', description: 'Name of the lie.' }) }),
-      input: { description: 'Any raster.', synthetic: 'elevation' },
-      output: {
-        fileName: 'evil.tif',
-        sourceType: 'UNKNOWN',
-        bands: [{ description: '', dataType: 'Byte' }],
-        preview: { ramp: 'gray' },
-      },
       async run({ parameters: { lie }, gdal, outputPath }) {
         const output = gdal.drivers.get('GTiff').create(outputPath, 64, 64, 1, 'Byte');
         output.bands.get(1).pixels.write(0, 0, 64, 64, new Uint8Array(4_096));
@@ -68,22 +73,14 @@ export default {
       },
     }),
     defineStep({
-      id: 'unclosed',
-      version: '1.0.0',
+      ...declared('unclosed'),
       title: 'Unclosed',
       description: 'Leaves its output open.',
       parameters: z.object({}),
-      input: { description: 'Any raster.', synthetic: 'elevation' },
-      output: {
-        fileName: 'unclosed.tif',
-        sourceType: 'UNKNOWN',
-        bands: [{ description: '', dataType: 'Byte' }],
-        preview: { ramp: 'gray' },
-      },
       async run({ gdal, outputPath }) {
         const output = gdal.drivers.get('GTiff').create(outputPath, 64, 64, 1, 'Byte');
         output.bands.get(1).pixels.write(0, 0, 64, 64, new Uint8Array(4_096).fill(7));
-        // Nobody may collect it before the end.
+        // Keeps it from being collected before the end.
         Object.assign(globalThis, { kept: output });
         await Promise.resolve();
       },

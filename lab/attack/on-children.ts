@@ -68,9 +68,9 @@ const counted = (group: string, name: string, deed: string, code: string, isShor
   isShort,
   control: () => unconfined(deed),
   async attack() {
-    const told = await confined(deed);
+    const seen = await confined(deed);
     // Some file systems and kernels refuse the deed before it costs anything.
-    return told === code || told.includes('Error') ? null : `the host saw ${told}, and not ${code}`;
+    return seen === code || seen.includes('Error') ? null : `the host saw ${seen}, and not ${code}`;
   },
 });
 
@@ -95,7 +95,7 @@ export const onChildren: readonly Attack[] = [
   refused('takes locks that show no owner', 'locks_without_owner'),
   counted('memory', 'buffers of sockets', 'unix_sockets', 'job_memory_exceeded'),
   counted('memory', 'sets of watches, which have a limit for the whole user', 'watch_sets', 'job_processes_exceeded'),
-  counted('memory', 'more descriptors than anybody counts', 'many_descriptors', 'job_processes_exceeded'),
+  counted('memory', 'thousands of descriptors', 'many_descriptors', 'job_processes_exceeded'),
   counted('disk', 'a file that was removed and is mapped', 'removed_mapping', 'job_disk_exceeded'),
   counted('disk', 'files below deep folders', 'deep_folders', 'job_disk_exceeded'),
   counted('disk', 'files that were removed and are open', 'deleted_files', 'job_disk_exceeded'),

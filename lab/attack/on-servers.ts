@@ -1,10 +1,10 @@
-/** Attacks by requests on a sandbox and an app of this process: answers that grow, requests that never end, names that lead here. */
+/** Attacks by requests on a sandbox and an app of this process: large answers, requests that never end, foreign host names. */
+import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import definition from '../../src/my-app/app.ts';
 import { startApp, startSandbox } from '../../src/testing/index.ts';
 import { openLaunch } from '../../src/testing/app-session.ts';
-import { request } from 'node:http';
 import type { Attack } from './attack.ts';
 
 type Platform = Awaited<ReturnType<typeof startSandbox>>;
@@ -55,7 +55,7 @@ const servers = (name: string, attack: Attack['attack'], isShort = true): Attack
   control: () => withServers(async ({ platform }) => late(await longestPlainCall(platform.url, sleep(500)))),
 });
 
-/** Both servers go on answering while sockets are held open, and the sockets are ended by them. */
+/** Both servers go on answering while sockets are held open. */
 const holdsSockets = (name: string, head: (host: string) => string, count: number) =>
   servers(
     name,
@@ -91,11 +91,13 @@ export const onServers: readonly Attack[] = [
       const { launchUrl } = await platform.launch(app.launchUrl);
       const session = await openLaunch(launchUrl);
       const parameters = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`p${i}`, 1]));
-      const told = await session.startRun({ stepId: 'ndvi', parameters, input: { type: 'synthetic', size: 64 } }).then(
-        () => 'it was accepted',
-        (error: unknown) => (error instanceof Error ? error.message : ''),
-      );
-      return told.length > maxAnswerBytes ? `the answer has ${told.length} bytes` : null;
+      const message = await session
+        .startRun({ stepId: 'ndvi', parameters, input: { type: 'synthetic', size: 64 } })
+        .then(
+          () => 'it was accepted',
+          (error: unknown) => (error instanceof Error ? error.message : ''),
+        );
+      return message.length > maxAnswerBytes ? `the answer has ${message.length} bytes` : null;
     }),
   ),
   servers('/metrics by a name that leads to this machine', () =>
@@ -124,7 +126,7 @@ export const onServers: readonly Attack[] = [
     300,
   ),
   servers(
-    'a thousand event streams of nobody',
+    'a thousand event streams without a session',
     () =>
       withServers(async ({ platform }) => {
         const { port, host } = new URL(platform.url);

@@ -1,9 +1,8 @@
-/** Attacks by words: a child that lies to its host, and reports that lie to whoever verifies them. */
+/** Attacks by words: a child lies to its host, and a forged report lies to `certify verify`. */
 import { spawnSync } from 'node:child_process';
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createStepHost } from '../../src/app/processing/step-host.ts';
 import { describeFailure, failureKindOf } from '../../src/app/runs/run-failure.ts';
 import { kitRoot, messageOf, scratchFolder } from '../../src/files/index.ts';
@@ -92,11 +91,11 @@ async function verified(report: object, by: KeyObject = key.privateKey, ...more:
   const folder = scratchFolder('attack');
   const [file, trusted] = [join(folder.path, 'report.json'), join(folder.path, 'key.pem')];
   writeFileSync(trusted, key.publicKey.export({ type: 'spki', format: 'pem' }));
-  // The attack signs what is no report of certify.
+  // A forged report need not have the shape of one.
   writeFileSync(file, JSON.stringify(await signReport(report as Report, by)));
   try {
     const args = ['certify', 'verify', file, ...(more.length > 0 ? more : ['--public-key', trusted])];
-    const command = join(fileURLToPath(new URL(`file://${kitRoot}`)), 'bin/marketplace-app-kit.mjs');
+    const command = join(kitRoot, 'bin/marketplace-app-kit.mjs');
     return spawnSync(process.execPath, [command, ...args], { stdio: 'ignore' }).status;
   } finally {
     await folder.remove();
@@ -120,12 +119,12 @@ export const onWords: readonly Attack[] = [
   lie('the disk is full', isOnlyTheSteps),
   lie('other runs fill the disk', isOnlyTheSteps),
   lie('the session has expired', isOnlyTheSteps),
-  lie('a size and a digest of its own', isMeasured),
-  lie('a provenance of its own', isMeasured),
+  lie('a false size and a false digest', isMeasured),
+  lie('a forged provenance', isMeasured),
   lie('an answer, and then writes on', isMeasured),
   lie(
     'an output that it leaves open',
-    ({ error }) => (messageOf(error).includes('left unclosed.tif open') ? null : `it is told as ${messageOf(error)}`),
+    ({ error }) => (messageOf(error).includes('left unclosed.tif open') ? null : `the message is: ${messageOf(error)}`),
     'unclosed',
   ),
   forged('a head that says PASSED over a scenario that failed', () => verified({ ...withFailure(), ...passed })),
@@ -141,7 +140,7 @@ export const onWords: readonly Attack[] = [
   forged('one scenario that claims the highest level', () =>
     verified({ ...summaryOf(scenarios.slice(0, 1).map((one) => scenarioReport(one))), ...passed }),
   ),
-  forged('a plan that nobody knows', () => verified({ ...honestReport(), planVersion: '0.0.1' })),
+  forged('an unknown plan', () => verified({ ...honestReport(), planVersion: '0.0.1' })),
   forged('scenarios without a trace', () => {
     const scenariosSaid = honestReport().scenarios.map((one) => ({ ...one, launches: [] }));
     return verified({ ...honestReport(), scenarios: scenariosSaid, tracesSha256: digestOfTraces([]) });
@@ -149,7 +148,7 @@ export const onWords: readonly Attack[] = [
   forged('a report by a key that the attacker has made', () =>
     verified(honestReport(), generateKeyPairSync('ed25519').privateKey),
   ),
-  forged('the same, where nobody names a key', () => verified(honestReport(), key.privateKey, '--level', 'robust'), 2),
+  forged('the same, without a key to trust', () => verified(honestReport(), key.privateKey, '--level', 'robust'), 2),
   forged('another app’s report', () => verifiedWith(['--app', 'http://another.example/launch'])),
   forged('an old report', () => verifiedWith(['--max-age', '1h'])),
 ];

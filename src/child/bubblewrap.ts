@@ -27,7 +27,7 @@ export interface BubblewrapVariant {
   readonly filters: boolean;
   /**
    * True if root makes the mounts and then becomes another user. Otherwise the child keeps the server's user, in a user
-   * namespace without capabilities: the kernel's checks of the user's number, as those of `/proc/sys`, then see the server's.
+   * namespace without capabilities: checks of the kernel by user number, such as those of `/proc/sys`, then see the server's user.
    */
   readonly dropsRoot: boolean;
   /** Takes the right to make further namespaces away; bubblewrap 0.8 and later. */

@@ -89,7 +89,7 @@ async function countMappings(
   for (const [, inode = '', file = ''] of text.matchAll(removedMapping)) {
     if (!file.startsWith(workFolder) || counted.deleted.has(inode)) continue;
     counted.deleted.add(inode);
-    // Nobody but root could look at the file itself.
+    // Only root could look at the file itself.
     counted.deletedBytes += fileBytes;
   }
 }

@@ -2,7 +2,6 @@
 export { programPath } from './bubblewrap.ts';
 export { describedError } from './described-error.ts';
 export { confinedRasterDrivers, rasterDrivers } from './drivers.ts';
-export { FileDigests, type FileDigest } from './file-digests.ts';
 export { Defect, kindOfPlainError } from './failure-kind.ts';
 export { partOf } from './part-of.ts';
 export type { ChildContext, FailureKind, Job, JobContext } from './protocol.ts';

@@ -66,8 +66,8 @@ export function usageOf(pids: readonly number[]): TreeUsage {
 }
 
 /**
- * Folder of `/proc` that tells of a process. If its first thread has ended and others go on, the process's own folder tells
- * nothing, and that of another thread does.
+ * Folder of `/proc` with the facts about a process. If its first thread has ended and others go on, the process's own folder
+ * has none, and that of another thread has.
  */
 export function livingTask(pid: number): string {
   const own = `/proc/${pid}`;

@@ -37,18 +37,20 @@ const refused: Readonly<Record<string, CallNumbers>> = {
   fanotify_init: [300, 262],
   // Other processes.
   ptrace: [101, 117],
-  // Commands and messages with descriptors: what is under way in a socket is open, and no process shows it.
-  sendmsg: [46, 211],
-  sendmmsg: [307, 269],
-  // Limits of the machine, and settings of files.
-  io_setup: [206, 0],
-  io_submit: [209, 2],
-  file_setattr: [469, 469],
-  syslog: [103, 116],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
   pidfd_getfd: [438, 438],
   kcmp: [312, 272],
+  // Messages of sockets: a descriptor in a message on its way is open, and no process shows it.
+  sendmsg: [46, 211],
+  sendmmsg: [307, 269],
+  // Asynchronous I/O, whose events have a limit for the whole machine.
+  io_setup: [206, 0],
+  io_submit: [209, 2],
+  // Attributes of files, such as their project.
+  file_setattr: [469, 469],
+  // Log of the kernel.
+  syslog: [103, 116],
   // Mounts and namespaces.
   mount: [165, 40],
   umount2: [166, 39],
@@ -122,9 +124,9 @@ const fallocateKeepSize = 1;
 const [SOL_IP, SOL_SOCKET, SOL_TCP, SOL_IPV6] = [0, 1, 6, 41];
 
 /**
- * Calls with many commands pass with those that Node, GDAL, the C library, shells and Python use. What is not listed here
- * includes leases (`F_SETLEASE` stops every open of the file, the server's too), notifications, and larger buffers of
- * pipes and sockets, in memory that nobody would count.
+ * Calls that have many commands: those commands pass that Node, GDAL, the C library, shells and Python use. Left out are leases
+ * (`F_SETLEASE` stops every open of the file, the server's too), notifications, and larger buffers of pipes and sockets,
+ * which use memory that no count of the host shows.
  */
 const byArguments: readonly CallByArguments[] = [
   {

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 
-/** Tells whether a file is still the one that was measured. The kernel sets the time of its last change, and nobody can set it back. */
+/** Identity of a file at the time of its measurement. The kernel sets `changedAtMs`, and no program can set it back. */
 export interface FileIdentity {
   readonly inode: number;
   readonly sizeBytes: number;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FileDigests } from '../../src/child/in-child.ts';
+import { FileDigests } from '../../src/child/index.ts';
 import { testFolder } from '../support/folders.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 

@@ -56,14 +56,14 @@ describe('a refused setting', () => {
     'never shows the password in %s',
     (value) => {
       expect(shownSetting(value)).not.toContain('secret-word');
-      const told = refused({ PLATFORM_URL: value });
-      expect(told).toContain('PLATFORM_URL');
-      expect(told).not.toContain('secret-word');
+      const message = refused({ PLATFORM_URL: value });
+      expect(message).toContain('PLATFORM_URL');
+      expect(message).not.toContain('secret-word');
     },
   );
 });
 
-test('a data folder that cannot be made is told in words', async () => {
+test('a data folder that cannot be made has a clear error', async () => {
   const file = join(await testFolder(), 'file');
   await writeFile(file, '');
   expect(() => ownFolder(join(file, 'x'))).toThrow(/^the data folder .*\/file\/x cannot be used: a file is in its way/);
@@ -95,7 +95,7 @@ describe('requests that Node itself refuses have the error body and a request id
   }); // oxfmt-ignore
 });
 
-describe('a typo is told', () => {
+describe('a typo is an error', () => {
   test('in a search and in a launch', async () => {
     const platform = await startSandbox();
     const answer = await fetch(`${platform.url}/public/stac/search`, {

@@ -144,7 +144,7 @@ describe('an area across 180°', () => {
         for (let column = 0; column < 360; column++)
           wanted[row * 360 + ((column + turn) % 360)] = still[row * 360 + column]!;
       expect(await maskAt(turn, true), `turned by ${turn}, folded`).toEqual(wanted);
-      if (turn < 500) expect(await maskAt(turn, false), `turned by ${turn}`).toEqual(wanted);
+      expect(await maskAt(turn, false), `turned by ${turn}`).toEqual(wanted);
     }
   });
 });

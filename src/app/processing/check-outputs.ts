@@ -36,8 +36,8 @@ const accessMode = 3;
 const readOnly = 0;
 
 /**
- * Throws if the step, or a program that it started and left, still has an output open for writing: a dataset that nobody
- * closed has not written all of its pixels yet. Does nothing on a system without `/proc`.
+ * Throws if the step, or a program that it started, still has an output open for writing: an open dataset has not written
+ * all of its pixels yet. Does nothing on a system without `/proc`.
  */
 export function requireClosed(step: AnyStep, paths: Readonly<Record<string, string>>): void {
   const open = outputsOf(step).filter(([name]) => isOpenForWriting(paths[name] ?? ''));

@@ -271,7 +271,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         return inputDigests;
       }
       if (services) return services.answer(question, asking);
-      throw new ChildJobError('job_crashed', 'the process was ended: it asked what nobody answers');
+      throw new ChildJobError('job_crashed', 'the process was ended: it asked an unknown question');
     };
     try {
       const answer = await inChild<unknown>({

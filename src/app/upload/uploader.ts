@@ -22,7 +22,7 @@ export interface UploadTask {
   readonly operationId: string;
   readonly path: string;
   readonly sizeBytes: number;
-  /** The file as it was when its size and digest were measured: another is refused. Default: any file is sent. */
+  /** Identity of the file whose size and digest were measured. The upload of another file fails with `output_changed`. Without it, nothing is compared. */
   readonly identity?: FileIdentity;
   readonly fileName: string;
   readonly sourceType: SourceType;

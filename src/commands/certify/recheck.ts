@@ -1,4 +1,4 @@
-/** Judges the traces in a report again: the head of a report is a claim, whoever has signed it. */
+/** Judges the traces in a report again. The result and the level in the head of a report are claims, even in a signed one. */
 import { isDeepStrictEqual } from 'node:util';
 import { assumedLimits } from '../../contract/index.ts';
 import type { TracedCall as JudgedCall } from '../../sandbox/referee/traced-call.ts';
