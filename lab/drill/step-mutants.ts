@@ -245,8 +245,13 @@ const ofCogs = (): StepMutant[] => [
 ];
 
 /** Mutants of a step's output declaration. */
-const ofOwnDeclaration = (file: string, fileName: string, nodata = 'nodata: -9999'): StepMutant[] => [
-  one('a promise of another type', file, `dataType: 'Float32', ${nodata} }`, `dataType: 'Int16', ${nodata} }`),
+const ofOwnDeclaration = (file: string, fileName: string, nodata?: string): StepMutant[] => [
+  one(
+    'a promise of another type',
+    file,
+    `dataType: 'Float32'${nodata === undefined ? '' : `, ${nodata}`} }`,
+    `dataType: 'Int16'${nodata === undefined ? '' : `, ${nodata}`} }`,
+  ),
   one('an output of another name', file, `fileName: '${fileName}'`, "fileName: 'other.tif', optional: true"),
 ];
 
@@ -448,8 +453,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ...ofPixels,
     ...ofGround,
     one('bytes', slope, "dataType: 'Float32'", "dataType: 'Byte'"),
-    one('another nodata', slope, 'nodata: -9999', 'nodata: 0'),
-    one('no nodata', slope, ', nodata: -9999', ''),
+    one('another nodata', slope, "dataType: 'Float32' }", "dataType: 'Float32', nodata: 0 }"),
     one('two bands promised', slope, 'bands: [{', "bands: [{ description: 'x', dataType: 'Float32' }, {"),
     one('an output of another name', slope, "fileName: 'slope.tif'", "fileName: 'other.tif', optional: true"),
     one('scale without a bound', slope, '.max(1_000_000)', ''),
@@ -576,13 +580,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ...ofPixels,
     ...ofGround,
     ...ofOwnDeclaration(aspect, 'aspect.tif').slice(1),
-    one(
-      'a promise of another type',
-      aspect,
-      "dataType: 'Float32', nodata: -9999 }]",
-      "dataType: 'Byte', nodata: -9999 }]",
-    ),
-    one('another nodata', aspect, "dataType: 'Float32', nodata: -9999", "dataType: 'Float32', nodata: 0"),
+    one('a promise of another type', aspect, "dataType: 'Float32' }]", "dataType: 'Byte' }]"),
+    one('another nodata', aspect, "dataType: 'Float32' }", "dataType: 'Float32', nodata: 0 }"),
     one('lossy compression', raster, '`COMPRESS=${options.compression}`', "'COMPRESS=LERC', 'MAX_Z_ERROR=5'"),
     one(
       'another reference system',

@@ -308,6 +308,8 @@ function environment(workFolder: string, { drivers }: ProbeOutput, confined: 'ye
     GDAL_CACHEMAX: '128',
     GDAL_DISABLE_READDIR_ON_OPEN: 'EMPTY_DIR',
     GDAL_PAM_ENABLED: 'NO',
+    // A mask is part of the file that is delivered.
+    GDAL_TIFF_INTERNAL_MASK: 'YES',
     GDAL_HTTP_PROXY: noNetwork,
     http_proxy: noNetwork,
     https_proxy: noNetwork,

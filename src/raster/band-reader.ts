@@ -53,7 +53,7 @@ export interface Place {
 }
 
 /** GDAL's mask flags. */
-const flag = { allValid: 1, nodata: 8 } as const;
+const flag = { allValid: 1, ofAllBands: 2, alpha: 4, nodata: 8 } as const;
 const unscaled: ValueScale = { factor: 1, offset: 0 };
 const isPlain = ({ factor, offset }: ValueScale) => factor === 1 && offset === 0;
 
@@ -162,6 +162,22 @@ export function maskOf(band: gdal.RasterBand): gdal.RasterBand | null {
   // GDAL looks for alpha only in rasters of two and of four bands.
   const alpha = alphaOf(band.ds);
   return alpha && alpha.id !== band.id ? alpha : null;
+}
+
+/** The one mask of all bands, which is not alpha; null if a raster has none. */
+export function maskOfAllBands(dataset: gdal.Dataset): gdal.RasterBand | null {
+  const first = dataset.bands.get(1);
+  const flags = first.getMaskFlags();
+  return (flags & flag.ofAllBands) !== 0 && (flags & flag.alpha) === 0 ? first.getMaskBand() : null;
+}
+
+/** Adds a mask of all bands, in which no pixel is missing, to a GeoTIFF that is being written. */
+export function addMask(dataset: gdal.Dataset): gdal.RasterBand {
+  const first = dataset.bands.get(1);
+  first.createMaskBand(flag.ofAllBands);
+  const mask = first.getMaskBand()!;
+  mask.fill(255);
+  return mask;
 }
 
 /** The alpha band of a raster; null if it has none. */

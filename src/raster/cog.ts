@@ -1,6 +1,6 @@
 /** Only for child processes: loads GDAL. */
 import gdal from 'gdal-async';
-import { BandReader, requireOneNodata } from './band-reader.ts';
+import { BandReader, maskOfAllBands, requireOneNodata } from './band-reader.ts';
 import type { JobContext } from '../child/in-child.ts';
 import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf, type BandStatistics } from './statistics.ts';
 import { metadataOf } from './metadata-of.ts';
@@ -134,12 +134,23 @@ export function nameBands(dataset: gdal.Dataset, bands: NewRaster['bands']): gda
   const described = gdal.wrapVRT({
     bands: bands.map(({ description }, i) => ({ sources: [dataset.bands.get(i + 1)], description })),
   });
-  const statistics = dataset.bands.map(keptStatistics);
+  const isMasked = maskOfAllBands(dataset) !== null;
+  // A walk counts pixels that the mask leaves out.
+  const statistics = isMasked ? [] : dataset.bands.map(keptStatistics);
+  const path = dataset.description;
   dataset.close();
-  const view = gdal.drivers.get('VRT').open(described);
+  const view = gdal.drivers.get('VRT').open(isMasked ? withMaskOf(path, described) : described);
   statistics.forEach((one, i) => one !== undefined && keepStatistics(view.bands.get(i + 1), one));
   bands.forEach(({ nodata }, i) => {
     if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;
   });
   return view;
+}
+
+/** The text of a VRT with the mask of a file. */
+function withMaskOf(path: string, vrt: string): string {
+  const escaped = path.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  const source = `<SourceFilename relativeToVRT="0">${escaped}</SourceFilename><SourceBand>mask,1</SourceBand>`;
+  const mask = `<MaskBand><VRTRasterBand dataType="Byte"><SimpleSource>${source}</SimpleSource></VRTRasterBand></MaskBand>`;
+  return vrt.replace('</VRTDataset>', () => `${mask}</VRTDataset>`);
 }

@@ -1,4 +1,4 @@
-import type { BandReader, Reading } from '../raster/band-reader.ts';
+import { addMask, type BandReader, type Reading } from '../raster/band-reader.ts';
 import type { OutputValues, Strip } from '../raster/block-walk.ts';
 import type { Grid } from '../raster/cog.ts';
 import { inPieces } from '../raster/pieces.ts';
@@ -36,15 +36,15 @@ const bytesOf = (type: string) => Number(/(\d+)$/.exec(type)?.[1] ?? 8) / 8;
 /** The raster that a pixel step writes: its bands and their overviews. */
 export interface PixelOutput {
   readonly path: string;
-  /** All bands have one type. Integer bands need a nodata value if pixels may be missing. */
+  /** All bands have one type. A mask marks missing pixels of integers without a nodata value. */
   readonly bands: readonly BandDeclaration[];
   /** Overview resampling. Default: `AVERAGE` for real numbers, `NEAREST` for integers. */
   readonly overviews?: 'NEAREST' | 'AVERAGE' | 'MODE';
 }
 
 /**
- * Writes a Cloud Optimized GeoTIFF on the grid of `bands`, pixel by pixel. `compute` receives the values of `readers`. NaN, infinite values and values
- * outside the type's range become nodata. Integers are rounded. Throws `SceneError` if the bands are on different grids.
+ * Writes a Cloud Optimized GeoTIFF on the grid of `bands`, pixel by pixel. `compute` receives the values of `readers`. Pixels with NaN, infinite values and
+ * values outside the type's range are missing. Integers are rounded. Throws `SceneError` if the bands are on different grids.
  */
 export async function writePixels(
   { raster, workFolder }: Pick<StepJob<never>, 'raster' | 'workFolder'>,
@@ -73,6 +73,8 @@ export async function writePixels(
   const grid = raster.gridOf(first.dataset);
   const dataType = output.bands[0]?.dataType ?? 'Float32';
   const block = compute(grid);
+  const needsMask = dataType in integerRanges && output.bands.every(({ nodata }) => nodata === undefined);
+  const gaps = new Gaps();
   const made = await raster.createRaster(
     {
       path: `${workFolder}/pixels-${output.bands[0]?.description.replace(/\W+/g, '_') ?? ''}.tif`,
@@ -90,7 +92,9 @@ export async function writePixels(
         (inputs, outputs, strip) => {
           block(inputs, outputs, strip);
           const count = strip.width * strip.rows;
-          outputs.forEach((values, i) => inPieces(count, (from, to) => settle(values, from, to, output.bands[i]!)));
+          if (needsMask) gaps.write(target, strip, settleMasked(outputs, count, dataType));
+          else
+            outputs.forEach((values, i) => inPieces(count, (from, to) => settle(values, from, to, output.bands[i]!)));
         },
         share(0, computePart),
       ),
@@ -117,9 +121,39 @@ function settle(values: OutputValues, from: number, to: number, { dataType, noda
   for (let i = from; i < to; i++) {
     const value = Math.floor(values[i]! + 0.5);
     if (value >= low && value <= high) values[i] = value;
-    else if (Number.isNaN(nodata))
-      throw new Error(`a pixel is missing and ${dataType} has no nodata value: declare nodata in output.bands`);
     else values[i] = nodata;
+  }
+}
+
+/** Rounds integers, and returns the mask of the pixels that the type can store. Throws where bands miss different pixels. */
+function settleMasked(outputs: readonly OutputValues[], count: number, dataType: string): Uint8Array {
+  const [low, high] = integerRanges[dataType]!;
+  const mask = new Uint8Array(count);
+  outputs.forEach((values, band) =>
+    inPieces(count, (from, to) => {
+      for (let i = from; i < to; i++) {
+        const value = Math.floor(values[i]! + 0.5);
+        const isThere = value >= low && value <= high;
+        if (band > 0 && isThere !== (mask[i] === 255))
+          throw new Error(
+            `a pixel is missing in some bands only, which no mask can say: declare a nodata value of ${dataType} in output.bands`,
+          );
+        mask[i] = isThere ? 255 : 0;
+        values[i] = isThere ? value : 0;
+      }
+    }),
+  );
+  return mask;
+}
+
+/** Writes the mask of a raster strip by strip, from the first missing pixel on. */
+class Gaps {
+  #mask: ReturnType<typeof addMask> | null = null;
+
+  write(target: Parameters<typeof addMask>[0], { y, width, rows }: Strip, mask: Uint8Array): void {
+    if (!this.#mask && !mask.includes(0)) return;
+    this.#mask ??= addMask(target);
+    this.#mask.pixels.write(0, y, width, rows, mask);
   }
 }
 
@@ -132,7 +166,7 @@ export interface PixelStepOutput {
   readonly fileName: string;
   /** Default: `MULTISPECTRAL` for real numbers, `UNKNOWN` for integers. */
   readonly sourceType?: SourceType;
-  /** All bands have one type. Default nodata: NaN for real numbers. Integer bands need a nodata value if pixels may be missing. */
+  /** All bands have one type. Default nodata: NaN for real numbers, and a mask for integers. */
   readonly bands: readonly [BandDeclaration, ...BandDeclaration[]];
   /** Default: `{ ramp: 'gray' }`. */
   readonly preview?: PreviewStyle;

@@ -183,7 +183,6 @@ export async function maskFromAlpha(
   const isCovered = (statisticsOf([new BandReader({ band: alpha })])[0]?.min ?? 0) > 0;
   const bands = Array.from({ length: count }, (_, i) => ['-b', String(i + 1)]).flat();
   const mask = (isCovered && !isWanted) || nodata !== null ? ['-mask', 'none'] : ['-mask', String(count + 1)];
-  gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
   const masked = await gdal.translateAsync(path, made, [...bands, ...mask, ...tiled]);
   made.close();
   return masked;

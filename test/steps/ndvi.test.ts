@@ -8,11 +8,9 @@ import { readGeoTiff } from '../support/read-geotiff.ts';
 import { startStepHost } from '../support/step-host.ts';
 import { landsat, needing } from '../support/needs.ts';
 
-const nodata = -9999;
-
-/** The definition, pixel by pixel, in float32. */
+/** The definition, pixel by pixel, in float32; NaN marks no data. */
 function expected(nir: number, red: number): number {
-  return nir === 0 && red === 0 ? nodata : Math.fround((nir - red) / (nir + red));
+  return nir === 0 && red === 0 ? NaN : Math.fround((nir - red) / (nir + red));
 }
 
 async function scene(files: Record<string, TinyRaster>) {
@@ -35,8 +33,11 @@ test(
       [output.path, join(landsatFolder, 'l8_B5.tif'), join(landsatFolder, 'l8_B4.tif')].map(readGeoTiff),
     );
     expect(ndvi!.geoTransform).toEqual(nir!.geoTransform);
-    expect([ndvi!.width, ndvi!.height, ndvi!.epsg, ndvi!.nodata]).toEqual([627, 603, nir!.epsg, nodata]);
-    const differences = ndvi!.samples.map((value, i) => Math.abs(value - expected(nir!.samples[i]!, red!.samples[i]!)));
+    expect([ndvi!.width, ndvi!.height, ndvi!.epsg, ndvi!.nodata]).toEqual([627, 603, nir!.epsg, NaN]);
+    const differences = ndvi!.samples.map((value, i) => {
+      const wanted = expected(nir!.samples[i]!, red!.samples[i]!);
+      return Object.is(value, wanted) ? 0 : Math.abs(value - wanted);
+    });
     expect(differences.reduce((a, b) => Math.max(a, b), 0)).toBeLessThanOrEqual(6e-8);
     expect(new Set(nir!.samples).size).toBeGreaterThan(1000);
     expect(cogDefects(output.path)).toEqual([]);
@@ -50,13 +51,15 @@ test('equals the definition on rasters made by hand; no data just where both are
   const output = await readGeoTiff((await run('ndvi', { type: 'local', path: 'scene' })).path);
   output.samples.forEach((value, i) => {
     const [x, y] = [i % grid.width, Math.floor(i / grid.width)];
-    expect(value).toBeCloseTo(expected(nir(x, y), red(x, y)), 6);
+    const wanted = expected(nir(x, y), red(x, y));
+    if (Number.isNaN(wanted)) expect(value).toBe(NaN);
+    else expect(value).toBeCloseTo(wanted, 6);
   });
-  expect(output.samples.filter((value) => value === nodata).length).toBe(120);
+  expect(output.samples.filter(Number.isNaN).length).toBe(120);
   expect(output).toMatchObject({
     epsg: 32633,
     geoTransform: [500_000, 30, 0, 5_000_000, 0, -30],
-    nodata,
+    nodata: NaN,
     bitsPerSample: 32,
   });
 });
@@ -82,7 +85,7 @@ test('negative and float values; a sum of 0 is no data', async () => {
     'x_B4.tif': { ...grid, type: 'Float32', value: () => 5 },
   });
   const output = await readGeoTiff((await run('ndvi', { type: 'local', path: 'scene' })).path);
-  expect(output.samples[15]).toBe(nodata);
+  expect(output.samples[15]).toBe(NaN);
   expect(output.samples[16]).toBeCloseTo((-4 - 5) / (-4 + 5), 6);
 });
 
@@ -123,6 +126,6 @@ test('the synthetic scene is the same on every run, and has water, vegetation an
   const second = await run('ndvi', { type: 'synthetic', size: 256 });
   expect(first.sha256).toBe(second.sha256);
   const { samples } = await readGeoTiff(second.path);
-  for (const isThere of [(v: number) => v === nodata, (v: number) => v > -0.5 && v < 0, (v: number) => v > 0.4])
+  for (const isThere of [Number.isNaN, (v: number) => v > -0.5 && v < 0, (v: number) => v > 0.4])
     expect(samples.filter(isThere).length).toBeGreaterThan(100);
 });

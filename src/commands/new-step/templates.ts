@@ -65,7 +65,7 @@ ${declaration(names, doesOf(bands))}
   parameters: z.object({
     factor: ${factor},
   }),
-  output: { fileName: ${quoted(`${names.id}.tif`)}, bands: [{ description: 'result', dataType: 'Float32', nodata: -9999 }] },
+  output: { fileName: ${quoted(`${names.id}.tif`)}, bands: [{ description: 'result', dataType: 'Float32' }] },
   ${arithmetic},
 });
 `;

@@ -16,7 +16,7 @@ export default definePixelStep({
   output: {
     fileName: 'aspect.tif',
     sourceType: 'HEIGHTMAP',
-    bands: [{ description: 'aspect', dataType: 'Float32', nodata: -9999 }],
+    bands: [{ description: 'aspect', dataType: 'Float32' }],
     preview: { ramp: 'compass', range: [0, 360], unit: 'degrees' },
     overviews: 'NEAREST',
   },

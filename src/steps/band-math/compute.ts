@@ -3,7 +3,8 @@ import { writePixels, type BlockFunction } from '../pixel-step.ts';
 import type { BandDeclaration, StepJob } from '../step.ts';
 import { parseExpression } from './expression.ts';
 
-export const nodata = -9999;
+/** No result is NaN. */
+export const nodata = NaN;
 const pieceCount = 8_192;
 
 /** Writes the result of an expression over physical values. A pixel has no data if a band has none there, or if the result is not finite. */

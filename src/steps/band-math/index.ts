@@ -1,11 +1,10 @@
-import { keysOf } from '../../contract/keys.ts';
 import { estimateCog } from '../estimate.ts';
 import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 import { computeExpression, nodata } from './compute.ts';
 import { ExpressionError, parseExpression } from './expression.ts';
 
-const types = { Float32: nodata, Float64: nodata, Byte: 255, UInt16: 65_535, Int16: -32_768, Int32: -2_147_483_648 };
+const types = ['Float32', 'Float64', 'Byte', 'UInt16', 'Int16', 'Int32'] as const;
 
 /** Arithmetic over bands. */
 export default defineStep({
@@ -34,10 +33,10 @@ export default defineStep({
         description:
           'Bands by common name (nir) or name (B5); in quotation marks where the name holds other signs, or is a number.',
       }),
-    type: z.enum(keysOf(types)).default('Float32').meta({
+    type: z.enum(types).default('Float32').meta({
       title: 'Type',
       description:
-        'Type of the numbers that come out. Integers are rounded. Numbers beyond the type have no data, which 255 (Byte), 65535 (UInt16) or the lowest number marks.',
+        'Type of the numbers that come out. Integers are rounded. Numbers beyond the type have no data. NaN marks them in real numbers, and a mask in integers.',
     }),
     ...readingParameters,
   }),
@@ -55,7 +54,11 @@ export default defineStep({
   run: (job) =>
     computeExpression(job, {
       expression: job.parameters.expression,
-      output: { description: 'result', dataType: job.parameters.type, nodata: types[job.parameters.type] },
+      output: {
+        description: 'result',
+        dataType: job.parameters.type,
+        ...(job.parameters.type.startsWith('Float') && { nodata }),
+      },
       reading: readingOf(job.parameters),
     }),
 });

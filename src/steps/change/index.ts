@@ -39,7 +39,7 @@ export default definePixelStep({
   },
   output: {
     fileName: 'change.tif',
-    bands: [{ description: 'change', dataType: 'Float32', nodata: -9999 }],
+    bands: [{ description: 'change', dataType: 'Float32' }],
     preview: { ramp: 'rdylgn', centre: 0 },
   },
   pixel: ({ measure }) => measures[measure],

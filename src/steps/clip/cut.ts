@@ -1,7 +1,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import { alphaOf, BandReader, isSignedByte, nodataOf } from '../../raster/band-reader.ts';
+import { addMask, alphaOf, BandReader, isSignedByte, maskOfAllBands, nodataOf } from '../../raster/band-reader.ts';
 import { integerRanges } from '../../raster/integer-types.ts';
 import type { JobContext } from '../../child/in-child.ts';
 import { z, type StepJob } from '../step.ts';
@@ -10,10 +10,6 @@ import { markInside, windowOf, type PixelRings } from '../zones.ts';
 
 const stripPixels = 500_000;
 const areasBetweenTicks = 200;
-/** GDAL's flag for one mask of all bands. */
-const perDataset = 2;
-/** GDAL's flag for a mask that is an alpha band. */
-const ofAlpha = 4;
 
 export const outsideParameter = z.number().min(-1e9).max(1e9).optional().meta({
   title: 'Value outside',
@@ -47,7 +43,6 @@ export async function cutTo(
   const areas = areasOn(source);
   const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
   if (!window) throw outside();
-  gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
   const view = scene.bands.some(({ band }) => isSignedByte(band))
     ? await unsigned({ gdal, raster, workFolder }, scene, share(0, 0.1))
     : withItemFacts(gdal, source, scene.bands);
@@ -118,22 +113,14 @@ interface Gap {
 function gapsOf(cut: Gdal.Dataset, outside: number | undefined): Gap[] {
   const alpha = alphaOf(cut);
   const bands = cut.bands.map((band) => band).filter((band) => band.id !== alpha?.id);
-  // A raster has a band besides alpha.
-  const [first] = bands as [Gdal.RasterBand];
   const known = bands.flatMap((band): Gap[] => {
     const value = nodataOf(band);
     return value === null ? [] : [{ band, value, isNew: false }];
   });
-  const flags = first.getMaskFlags();
-  const mask = (flags & perDataset) !== 0 && (flags & ofAlpha) === 0 ? first.getMaskBand() : null;
-  const masks = [alpha, mask].flatMap((band): Gap[] => (band ? [{ band, value: 0, isNew: false }] : []));
+  const masks = [alpha, maskOfAllBands(cut)].flatMap((band): Gap[] => (band ? [{ band, value: 0, isNew: false }] : []));
   if (masks.length > 0) return [...masks, ...known];
-  if (outside === undefined && bands.some((band) => nodataOf(band) === null && !isReal(band))) {
-    first.createMaskBand(perDataset);
-    const made = first.getMaskBand()!;
-    made.fill(255);
-    return [{ band: made, value: 0, isNew: false }, ...known];
-  }
+  if (outside === undefined && bands.some((band) => nodataOf(band) === null && !isReal(band)))
+    return [{ band: addMask(cut), value: 0, isNew: false }, ...known];
   const unknown = bands.filter((band) => nodataOf(band) === null);
   return [
     ...known,

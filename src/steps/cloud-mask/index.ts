@@ -8,7 +8,7 @@ import { writePixels, type BlockFunction } from '../pixel-step.ts';
 import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 
-const nodata = -9999;
+const nodata = NaN;
 const maxBits = 16;
 const maxBuffer = 50;
 /** SCL classes of Sentinel-2: no data, defective, cloud shadow, cloud of medium and high probability, cirrus. */

@@ -28,7 +28,7 @@ export default definePixelStep({
   },
   output: {
     fileName: 'ndvi.tif',
-    bands: [{ description: 'normalized difference', dataType: 'Float32', nodata: -9999 }],
+    bands: [{ description: 'normalized difference', dataType: 'Float32' }],
     preview: { ramp: 'rdylgn', range: [-0.2, 0.9] },
   },
   pixel: () => (a, b) => (a - b) / (a + b),

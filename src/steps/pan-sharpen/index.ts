@@ -7,7 +7,7 @@ import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 import { Upsampler, upsamplings, type Axis } from './upsampler.ts';
 
-const nodata = -9999;
+const nodata = NaN;
 /** Tolerance over the whole raster, in coarse pixels. */
 const slack = 1e-2;
 const colours = ['red', 'green', 'blue'] as const;

@@ -159,7 +159,7 @@ def _or(value, default):
     return default if value is None else value
 
 
-_USUAL = {"description": "result", "dataType": "Float32", "nodata": -9999.0}
+_USUAL = {"description": "result", "dataType": "Float32", "nodata": None}
 
 
 # Smallest and largest value of each integer type.
@@ -177,8 +177,8 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
     """Writes what `function` makes of blocks of its bands (numpy arrays of float64, NaN where there is no value) as a Cloud Optimized GeoTIFF.
 
     Each argument is named as the parameter that chooses its band. For several output bands, `function` returns a tuple. NaN, infinite numbers and
-    numbers that the data type cannot store become nodata. `definePixelStep` declares data type, nodata and description, and the arguments override
-    them. The default is Float32, -9999 and "result". Refuses bands on different grids.
+    numbers that the data type cannot store become nodata, or a mask leaves them out of integers without nodata. `definePixelStep` declares data type, nodata and description, and the arguments override
+    them. The default is Float32, NaN and "result". Refuses bands on different grids.
 
     With `reach`, each block has that many more pixels on each side, NaN outside the raster. `function` returns arrays of that shape, or without
     these pixels, and decides itself what a missing neighbour means. Without it, a pixel that one band lacks is missing in the output.
@@ -233,11 +233,13 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
         target.SetDescription(one["description"])
         if mark is not None:
             target.SetNoDataValue(mark)
+    mask = None
     for row in range(0, height, strip_rows):
         rows = min(strip_rows, height - row)
         blocks = [_around(one, row, rows, reach) for one in readers]
         with np.errstate(all="ignore"):
             made_of = function(*blocks) if len(outputs) > 1 else (function(*blocks),)
+        lacking = None  # pixels that the mask leaves out
         for values, target, mark in zip(made_of, targets, marks, strict=True):
             values = np.asarray(values, dtype=np.float64)
             if reach > 0 and values.shape == blocks[0].shape:
@@ -256,9 +258,20 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
             if data_type in _RANGES:
                 low, high = _RANGES[data_type]
                 gone = gone | (values < low) | (values > high)
-            if mark is None and gone.any():
-                raise ValueError(f"a pixel is missing and {data_type} has no nodata value: declare nodata")
             target.WriteArray(np.where(gone, 0 if mark is None else mark, values), 0, row)
+            if mark is not None:
+                continue
+            if lacking is not None and (gone != lacking).any():
+                raise ValueError(
+                    f"a pixel is missing in some bands only, which no mask can say: declare a nodata value of {data_type}"
+                )
+            lacking = gone
+        if lacking is not None and (mask is not None or lacking.any()):
+            if mask is None:
+                made.CreateMaskBand(gdal.GMF_PER_DATASET)
+                mask = targets[0].GetMaskBand()
+                mask.Fill(255)
+            mask.WriteArray(np.where(lacking, 0, 255).astype(np.uint8), 0, row)
         progress(0.6 * (row + rows) / height, "computing")
     made.FlushCache()
     for target in targets:

@@ -28,7 +28,7 @@ export default definePixelStep({
   output: {
     fileName: 'slope.tif',
     sourceType: 'HEIGHTMAP',
-    bands: [{ description: 'slope', dataType: 'Float32', nodata: -9999 }],
+    bands: [{ description: 'slope', dataType: 'Float32' }],
     preview: { ramp: 'gray', range: [0, 45], unit: 'degrees' },
   },
   reach: 1,

@@ -43,7 +43,7 @@ export default definePixelStep({
   output: {
     fileName: 'terrain-index.tif',
     sourceType: 'HEIGHTMAP',
-    bands: [{ description: 'terrain index', dataType: 'Float32', nodata: -9999 }],
+    bands: [{ description: 'terrain index', dataType: 'Float32' }],
     preview: { ramp: 'gray' },
   },
   reach: 1,

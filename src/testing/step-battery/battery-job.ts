@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import gdal from 'gdal-async';
 import stepJob, { type StepJobInput } from '../../app/processing/step-job.ts';
 import { setStripPixels } from '../../raster/block-walk.ts';
-import { maskOf } from '../../raster/band-reader.ts';
+import { addMask, maskOf } from '../../raster/band-reader.ts';
 import { nameBands } from '../../raster/cog.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import { describedError } from '../../child/in-child.ts';
@@ -229,10 +229,7 @@ export function writeRaster(path: string, recipe: RasterRecipe, gap: Gap | null)
   if (hasAlpha) view.bands.get(bands.length + 1).colorInterpretation = 'Alpha';
   const made = driver.createCopy(path, view, isSigned ? { PIXELTYPE: 'SIGNEDBYTE' } : {});
   if (gap?.as === 'mask') {
-    gdal.config.set('GDAL_TIFF_INTERNAL_MASK', 'YES');
-    const first = made.bands.get(1);
-    first.createMaskBand(2);
-    const mask = first.getMaskBand()!;
+    const mask = addMask(made);
     for (let y = 0; y < height; y++) mask.pixels.write(0, y, width, 1, visibleRow(gap, width, y));
   }
   made.close();

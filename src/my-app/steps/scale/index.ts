@@ -17,7 +17,7 @@ export default definePixelStep({
     factor: number('Factor', 'The factor that multiplies stored numbers.', 0.0000275),
     offset: number('Offset', 'The number to add.', -0.2),
   }),
-  output: { fileName: 'scaled.tif', bands: [{ description: 'scaled', dataType: 'Float32', nodata: -9999 }] },
+  output: { fileName: 'scaled.tif', bands: [{ description: 'scaled', dataType: 'Float32' }] },
   pixel:
     ({ factor, offset }) =>
     (value) =>
