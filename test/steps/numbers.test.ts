@@ -143,14 +143,11 @@ describe('what is valid', () => {
 });
 
 describe('forms of a pixel step', () => {
-  async function expectMask(form: 'pixel' | 'python'): Promise<void> {
+  async function expectMask(form: 'pixel' | 'python', values: readonly number[]): Promise<void> {
     const made: Made = { bands: [(x) => (x === 3 ? 0 : 7)], nodata: 0 };
     const { bands, metadata } = (await run(`no-nodata-${form}`, made, {}, pixelSteps)).raster();
-    const wanted = Array.from({ length: 200 }, (_, i) => (i % 20 === 3 ? null : 7));
-    expect(bands[0]).toEqual(wanted);
-    // The program in Python gives a ratio, which is missing where the first band is.
-    expect(bands[1]!.map((value) => value === null)).toEqual(wanted.map((value) => value === null));
-    expect(metadata).toMatchObject({ STATISTICS_MINIMUM: '7', STATISTICS_VALID_PERCENT: '95' });
+    expect(bands).toEqual(values.map((value) => Array.from({ length: 200 }, (_, i) => (i % 20 === 3 ? null : value))));
+    expect(metadata).toMatchObject({ STATISTICS_MINIMUM: String(values[0]), STATISTICS_VALID_PERCENT: '95' });
   }
   test('a window sees the neighbours, and nothing beyond the raster', async () => {
     const [width, height] = [20, 10];
@@ -218,7 +215,7 @@ describe('forms of a pixel step', () => {
         run('around-in-python', { type: 'CFloat32', bands: [() => 1] }, {}, pixelSteps),
       ).rejects.toMatchObject({ code: 'complex_values' });
     });
-    test('a mask marks missing pixels without a nodata value, too', () => expectMask('python'));
+    test('a mask marks missing pixels without a nodata value, too', () => expectMask('python', [0, 1]));
     test('one number for a block is an error', async () => {
       await expect(run('scalar-in-python', { bands: [() => 1] }, {}, pixelSteps)).rejects.toMatchObject({
         message: expect.stringContaining(
@@ -243,7 +240,7 @@ describe('forms of a pixel step', () => {
       [null, 3, 190],
     ]);
   });
-  test('a mask marks missing pixels without a nodata value', () => expectMask('pixel'));
+  test('a mask marks missing pixels without a nodata value', () => expectMask('pixel', [7, 7]));
   test.each([
     ['boolean', 'returned a value of type boolean: it must return a number, and NaN for a missing pixel'],
     ['text', 'returned a value of type string: it must return a number'],
