@@ -250,7 +250,7 @@ const good = {
 
 /** Each mistake, the good run that shows it, and the first call or rule at which it does. */
 const divergences: Partial<Record<AppFault, readonly [keyof typeof good, RegExp]>> = {
-  'polls-every-500-ms': ['approved', /^rule poll-interval:[^]*now {3}failed: .*expected: /],
+  'polls-every-100-ms': ['approved', /^rule poll-interval:[^]*now {3}failed: .*expected: /],
   'polls-on-after-approved': ['approved', /now {3}.*"endpoint":"operation\.status".*"operationStatus":"APPROVED"/],
   'uploads-before-approval': ['approved', /now {3}.*"endpoint":"upload\.initiate".*"operationStatus":"REQUESTED"/],
   'uploads-before-it-has-read-approved': ['approved', /now {3}.*"endpoint":"upload\.initiate"/],

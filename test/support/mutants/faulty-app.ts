@@ -5,7 +5,7 @@ import { cleanUpLater } from '../cleanup.ts';
 
 /** The one thing that an app does wrong; null for one that does nothing wrong. */
 export const appFaults = [
-  'polls-every-500-ms',
+  'polls-every-100-ms',
   'polls-on-after-approved',
   'uploads-before-approval',
   'uploads-before-it-has-read-approved',
@@ -56,7 +56,7 @@ export async function startFaultyApp(
     let token = launched;
     const { name = '' } = (await call('GET', `/user/${token}/detail`)).body;
     const fault = behavesBefore.includes(name) ? null : itsFault;
-    const pause = () => sleep(fault === 'polls-every-500-ms' ? 500 : 2_100, undefined, { signal: stop.signal });
+    const pause = () => sleep(fault === 'polls-every-100-ms' ? 100 : 2_100, undefined, { signal: stop.signal });
     const { operationId } = (await call('POST', `/operation/${token}`, { name: 'faulty' })).body;
     const ask = (by: string) => call('GET', `/operation/${by}?operationId=${operationId}`);
     if (fault === 'uploads-before-approval')
