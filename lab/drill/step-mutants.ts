@@ -140,8 +140,8 @@ const ofWarps = [
   one(
     'no progress',
     warp,
-    'progress_cb: (fraction) => context.progress(fraction) },\n    );\n    signal.throwIfAborted();\n    return needsMask',
-    'progress_cb: () => {} },\n    );\n    signal.throwIfAborted();\n    return needsMask',
+    'progress_cb: (fraction) => context.progress(fraction) },\n    );\n    signal.throwIfAborted();\n    if (!needsMask)',
+    'progress_cb: () => {} },\n    );\n    signal.throwIfAborted();\n    if (!needsMask)',
   ),
   one('nothing is warped', warp, '...args.map(String),\n        ...(known === null', '...(known === null'),
   one(

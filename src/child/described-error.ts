@@ -1,4 +1,5 @@
 import { KitError } from '../contract/kit-error.ts';
+import { withoutFolders } from '../files/without-folders.ts';
 import { kindOfPlainError } from './failure-kind.ts';
 import type { FromChild } from './protocol.ts';
 
@@ -18,7 +19,7 @@ export function describedError(error: unknown): Omit<Extract<FromChild, { type: 
   return {
     kind: kindOfPlainError(error),
     code: 'job_failed',
-    message: message.slice(0, maxCharacters),
+    message: withoutFolders(message).slice(0, maxCharacters),
     stack,
   };
 }

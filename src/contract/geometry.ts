@@ -1,15 +1,16 @@
 import { wktToGeoJSON } from 'betterknown';
 import type { Geometry, Position } from 'geojson';
 import * as z from 'zod';
+import { geometryAcross180, maxLongitude } from './antimeridian.ts';
 import { limits } from './limits.ts';
 
 const rule = 'must be well-known text in longitude and latitude, such as POLYGON((10 50, 11 50, 11 51, 10 50))';
 
-/** A geometry as WKT in WGS84, longitude first (spec 4.4, 4.7); reads as GeoJSON. */
+/** A geometry as WKT in WGS84, longitude first (spec 4.4, 4.7); reads as GeoJSON, with polygons split at 180°. */
 export const wktGeometry = z.string(rule).transform((text, context): Geometry => {
   const geometry = parse(text);
   const fault = geometry === null ? rule : faultOf(geometry);
-  if (geometry !== null && fault === null) return geometry;
+  if (geometry !== null && fault === null) return geometryAcross180(geometry);
   context.issues.push({ code: 'custom', message: fault ?? rule, input: text });
   return z.NEVER;
 });
@@ -54,7 +55,9 @@ export function faultOf(geometry: Geometry): string | null {
   const positions = positionsOf(geometry);
   if (positions.length > limits.geometryPositions) return tooManyPositions;
   if (positions.length === 0) return 'must not be empty';
-  if (positions.some(([x, y]) => !isDegrees(x, 180) || !isDegrees(y, 90)))
+  // Corners of a polygon across 180° may go on past it.
+  const longest = geometry.type.endsWith('Polygon') ? maxLongitude : 180;
+  if (positions.some(([x, y]) => !isDegrees(x, longest) || !isDegrees(y, 90)))
     return 'must be in longitude (-180 to 180) and latitude (-90 to 90)';
   const rings =
     geometry.type === 'Polygon'

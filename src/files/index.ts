@@ -10,3 +10,4 @@ export { removeFolder } from './remove-folder.ts';
 export { resolveFileInside, resolveInside, UnsafePathError } from './safe-path.ts';
 export { scratchFolder, type ScratchFolder } from './scratch-folder.ts';
 export { codeOf, isTransient, messageOf } from './system-error.ts';
+export { withoutFolders } from './without-folders.ts';

@@ -1,4 +1,5 @@
 /** Affine transforms in GDAL's order, and distances on the Earth. */
+import type gdal from 'gdal-async';
 import type { LonLat } from './lon-lat.ts';
 
 /** Map coordinates of a position in columns and rows from the upper left corner. */
@@ -6,6 +7,20 @@ export const fromTransform = (transform: readonly number[], column: number, row:
   const [x0 = 0, perColumn = 1, perRow = 0, y0 = 0, downColumn = 0, downRow = 1] = transform;
   return [x0 + column * perColumn + row * perRow, y0 + column * downColumn + row * downRow];
 };
+
+/** Degrees in a unit of a geographic reference system: 1 for degrees, 0.9 for grads. Null for a reference system that is not in angles. */
+export const degreesPerUnit = (srs: gdal.SpatialReference | null): number | null =>
+  srs?.isGeographic() ? (srs.getAngularUnits().value * 180) / Math.PI : null;
+
+/** True for a reference system in degrees. */
+export const isInDegrees = (srs: gdal.SpatialReference | null): boolean =>
+  Math.abs((degreesPerUnit(srs) ?? 0) - 1) < 1e-9;
+
+/** Metres in a unit of a geographic reference system to the east and to the north, at a latitude in that unit. */
+export function metresPerUnit(degrees: number, latitude: number): [east: number, north: number] {
+  const [east, north] = metresPerDegree(latitude * degrees);
+  return [east * degrees, north * degrees];
+}
 
 /** Metres in a degree to the east and to the north, at a latitude in degrees on the WGS84 ellipsoid. */
 export function metresPerDegree(latitude: number): [east: number, north: number] {

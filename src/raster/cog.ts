@@ -4,6 +4,7 @@ import { BandReader, maskOfAllBands, requireOneNodata } from './band-reader.ts';
 import type { JobContext } from '../child/in-child.ts';
 import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf, type BandStatistics } from './statistics.ts';
 import { metadataOf } from './metadata-of.ts';
+import { requireStored } from './stored-srs.ts';
 
 export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;
 export const cogResamplings = ['NEAREST', 'AVERAGE', 'BILINEAR', 'CUBIC', 'MODE'] as const;
@@ -18,7 +19,8 @@ export interface CogOptions {
 
 /**
  * Writes `source` as a Cloud Optimized GeoTIFF with overviews and exact statistics of each band, on all cores. Adds `metadata` to the metadata of the source.
- * Throws `KitError` (`nodata_differs`) if bands declare different nodata values, because a GeoTIFF stores one for all bands.
+ * Throws `KitError` if bands declare different nodata values, because a GeoTIFF stores one for all bands (`nodata_differs`), or if it cannot store the reference
+ * system (`crs_not_stored`).
  */
 export function writeCog(
   source: gdal.Dataset,
@@ -32,6 +34,11 @@ export function writeCog(
   const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
   const view = gdal.drivers.get('VRT').createCopy('', source);
   view.setMetadata({ ...metadataOf(source), ...metadata });
+  // A copy of a view passes the value as text, which rounds it.
+  source.bands.forEach(({ id, noDataValue }) => {
+    const band = view.bands.get(id ?? 1);
+    if (noDataValue !== null && !Object.is(band.noDataValue, noDataValue)) band.noDataValue = noDataValue;
+  });
   const statistics = storedStatistics(source);
   // GDAL counts bands from 1.
   statistics.forEach((one, i) => view.bands.get(i + 1).setMetadata(statisticsMetadata(source.bands.get(i + 1), one)));
@@ -54,6 +61,10 @@ export function writeCog(
     );
   cog.close();
   view.close();
+  const written = gdal.drivers.get('GTiff').open(path, 'r');
+  const stored = written.srs;
+  written.close();
+  requireStored(gdal, source, stored);
 }
 
 /** Statistics of stored numbers of each band, as GDAL defines them. Null for complex numbers. */
@@ -78,14 +89,20 @@ export interface Grid {
   readonly rpc?: Readonly<Record<string, string>>;
 }
 
+const identity = [0, 1, 0, 0, 0, 1];
+const isIdentity = (transform: readonly number[] | null) => transform?.every((one, i) => one === identity[i]) ?? false;
+
 export function gridOf(dataset: gdal.Dataset): Grid {
   const { x: width, y: height } = dataset.rasterSize;
   const { AREA_OR_POINT } = metadataOf(dataset);
   // gdal-async has the type `any[]` for them.
   const points = dataset.getGCPs() as object[];
   const rpc = metadataOf(dataset, 'RPC');
+  const isPlacedElse = points.length > 0 || Object.keys(rpc).length > 0;
+  // Beside points or polynomials, GDAL's transform of a file without one places nothing.
+  const geoTransform = isPlacedElse && isIdentity(dataset.geoTransform) ? null : dataset.geoTransform;
   return {
-    ...{ width, height, geoTransform: dataset.geoTransform, srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' },
+    ...{ width, height, geoTransform, srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' },
     ...(points.length > 0 && { controlPoints: { points, projection: dataset.getGCPProjection() } }),
     ...(Object.keys(rpc).length > 0 && { rpc }),
   };

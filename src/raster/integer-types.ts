@@ -16,5 +16,6 @@ export function isInRange(dataType: string | null, value: number): boolean {
 
 /** True if a band of this type can store a number. Real types store every number. */
 export function canHold(dataType: string | null, value: number): boolean {
+  if (dataType?.endsWith('Int64')) return Number.isSafeInteger(value) && (value >= 0 || dataType === 'Int64');
   return !integerRanges[dataType ?? ''] || (Number.isInteger(value) && isInRange(dataType, value));
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { maxLongitude, splitAt180 } from './antimeridian.ts';
+import { maxLongitude, splitAt180 } from '../contract/antimeridian.ts';
 
 type Position = readonly [longitude: number, latitude: number];
 

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { command, type PixelProgram } from './command.ts';
 import { canHold, integerRanges } from '../raster/integer-types.ts';
 import { estimateCog } from './estimate.ts';
-import { requireSameUnit } from './same-units.ts';
+import { requireSameMeaning } from './same-meaning.ts';
 import { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
 import {
   defineStep,
@@ -271,7 +271,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
       const scenes = step.ofEachInput ? (Object.values(job.inputs) as Scene[]) : [sceneOf(job, bands[name]!)];
       const bandsOfInputs = scenes.map((scene) => scene.findBand(String(parameters[name])));
       const [first, ...others] = bandsOfInputs;
-      for (const other of others) if (first) requireSameUnit(first, other);
+      for (const other of others) if (first) requireSameMeaning(first, other);
       return bandsOfInputs;
     });
     await writePixels(

@@ -1,14 +1,15 @@
 /** Gradients of elevation rasters, for slope, aspect and hillshade. */
 import { KitError } from '../contract/kit-error.ts';
-import { fromTransform, metresPerDegree } from '../raster/affine.ts';
+import { degreesPerUnit, fromTransform, metresPerUnit } from '../raster/affine.ts';
 import type { Grid } from '../raster/cog.ts';
 import type { BlockFunction } from './pixel-step.ts';
+import { requireTransform } from './require-placed.ts';
 
 /** Computes a value from the gradient: rise per unit to the east and to the north. */
 export type OfGradient = (east: number, north: number) => number;
 
 export interface TerrainOptions {
-  /** Units of height in one map unit. Default: 1 for projected maps, metres per degree at each latitude for maps in degrees. */
+  /** Units of height in one map unit. Default: 1 for projected maps, metres per unit at each latitude for maps in degrees or other angles. */
   readonly scale?: number | undefined;
 }
 
@@ -18,22 +19,19 @@ export interface TerrainOptions {
  */
 export function byGradient(grid: Grid, { scale }: TerrainOptions, of: OfGradient): BlockFunction {
   // Without any place a pixel counts as a unit wide.
-  if (!grid.geoTransform && (grid.controlPoints ?? grid.rpc))
-    throw new KitError(
-      'not_placed',
-      'the raster is placed by ground control points or polynomial coefficients, so its pixels have no size; warp it first, as the step reproject does',
-      { status: 422 },
-    );
+  requireTransform(grid);
   const transform = grid.geoTransform ?? [0, 1, 0, 0, 0, -1];
-  const isInDegrees = scale === undefined && grid.srs?.isGeographic() === true;
+  const perUnit = scale === undefined ? degreesPerUnit(grid.srs) : null;
+  if (perUnit !== null) requireLatitudes(grid, transform, perUnit);
   const { height } = grid;
   const [, perColumn = 1, perRow = 0, , downColumn = 0, downRow = -1] = transform;
   /** Inverse of the affine matrix in metres. */
   const inverse = new Float64Array(4);
   const place = (column: number, row: number) => {
-    const [east, north] = isInDegrees
-      ? metresPerDegree(fromTransform(transform, column + 0.5, row + 0.5)[1])
-      : [scale ?? 1, scale ?? 1];
+    const [east, north] =
+      perUnit === null
+        ? [scale ?? 1, scale ?? 1]
+        : metresPerUnit(perUnit, fromTransform(transform, column + 0.5, row + 0.5)[1]);
     const [a, b, c, d] = [perColumn * east, downColumn * north, perRow * east, downRow * north];
     const determinant = a * d - b * c;
     // [dz/dcolumn, dz/drow] = [[a, b], [c, d]] [dz/dx, dz/dy], and Horn's weights add up to 8.
@@ -47,7 +45,7 @@ export function byGradient(grid: Grid, { scale }: TerrainOptions, of: OfGradient
     for (let row = 0, i = 0; row < rows; row++) {
       place(0, y + row);
       for (let column = 0; column < width; column++, i++) {
-        if (isInDegrees && downColumn !== 0) place(column, y + row);
+        if (perUnit !== null && downColumn !== 0) place(column, y + row);
         const at = start + row * stride + column;
         const centre = heights[at]!;
         if (Number.isNaN(centre)) {
@@ -74,6 +72,20 @@ export function byGradient(grid: Grid, { scale }: TerrainOptions, of: OfGradient
       }
     }
   };
+}
+
+/** Throws `KitError` (`not_placed`) if centres of pixels lie beyond a pole: the raster is not where it says. */
+function requireLatitudes({ width, height }: Grid, transform: readonly number[], perUnit: number): void {
+  const corners = [0.5, width - 0.5].flatMap((column) => [0.5, height - 0.5].map((row) => [column, row] as const));
+  const beyond = corners
+    .map(([column, row]) => fromTransform(transform, column, row)[1] * perUnit)
+    .find((latitude) => Math.abs(latitude) > 90 + 1e-6);
+  if (beyond === undefined) return;
+  throw new KitError(
+    'not_placed',
+    `the raster has pixels at latitude ${beyond.toFixed(1)}, and latitudes end at 90: give it its true place first, as the step reproject does`,
+    { status: 422 },
+  );
 }
 
 /** Computes each pixel from the nine heights around it. Edges and gaps are as in `byGradient`. Requires a `reach` of 1. */

@@ -12,13 +12,23 @@ import {
   type ValueScale,
 } from '../raster/band-reader.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
-import { fromTransform } from '../raster/affine.ts';
+import { fromTransform, isInDegrees } from '../raster/affine.ts';
 import { fromLonLat, toLonLat } from '../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
 import { partOf, type JobContext } from '../child/in-child.ts';
-import { requireSameUnit } from './same-units.ts';
+import { requireSameMeaning } from './same-meaning.ts';
 import type { StepJob } from './step.ts';
-import { keepScales, maskFromAlpha, narrowed, tiled, typeOf, wideTypeOf, widened } from './wide-copy.ts';
+import {
+  keepScales,
+  keepUnits,
+  maskFromAlpha,
+  narrowed,
+  tiled,
+  typeOf,
+  wideTypeOf,
+  widened,
+  withDescriptions,
+} from './wide-copy.ts';
 import { metadataOf } from '../raster/metadata-of.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
@@ -67,7 +77,7 @@ function needsWideCopy(sources: readonly WarpSource[], { nodata }: WarpOptions):
       own.some(isSignedByte) ||
       bands.some(({ band, ofItem }) => band.noDataValue === null && ofItem?.nodata != null) ||
       (known[i] !== null && own.some((band) => maskOf(band) !== null)) ||
-      (known[i] !== null && own.some(({ dataType }) => dataType?.endsWith('Int64'))) ||
+      own.some(({ dataType }) => dataType?.endsWith('Int64')) ||
       dataset.bands.count() !== bands.length
     );
   });
@@ -101,17 +111,18 @@ export async function warped(
         context,
       );
   keepScales(made, scales);
+  keepUnits(made, options.like ? [options.like, ...sources] : sources);
   return made;
 }
 
-/** The scale of each band. Throws `KitError` if the sources have different scales or units, or the bands of one different nodata values. */
+/** The scale of each band. Throws `KitError` if the sources have different scales, units or classes, or the bands of one different nodata values. */
 export function scalesOf(sources: readonly WarpSource[]): readonly ValueScale[] {
   for (const { dataset } of sources) requireOneNodata(dataset);
   const [firstSource, ...otherSources] = sources;
   for (const { bands } of otherSources)
     bands.forEach((band, i) => {
       const before = firstSource?.bands[i];
-      if (before) requireSameUnit(before, band);
+      if (before) requireSameMeaning(before, band);
     });
   const of = ({ bands }: WarpSource) => bands.map((one) => new BandReader(one).scale);
   const [first, ...others] = sources.map(of);
@@ -234,7 +245,9 @@ async function warpedAsIs(
       { progress_cb: (fraction) => context.progress(fraction) },
     );
     signal.throwIfAborted();
-    return needsMask ? await maskFromAlpha(gdal, made, bands.length, known, `${workFolder}/masked.tif`) : made;
+    if (!needsMask) return made;
+    const masked = await maskFromAlpha(gdal, made, bands.length, known, `${workFolder}/masked.tif`);
+    return withDescriptions(gdal, masked, bands, `${workFolder}/masked.vrt`);
   } finally {
     inputs.forEach((one, i) => one !== sources[i] && one.close());
   }
@@ -257,8 +270,9 @@ type Place = Pick<Gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>;
 export function targetAcross(gdal: typeof Gdal, source: Place, code: string): string | null {
   const target = gdal.SpatialReference.fromUserInput(code);
   if (!crossesAntimeridian(gdal, source)) return null;
-  if (target.isGeographic()) return `${target.toProj4()} +lon_wrap=180`;
-  if (!hasSeamAt180(gdal, source, target)) return null;
+  // PROJ's text knows no other unit of angles.
+  if (isInDegrees(target)) return `${target.toProj4()} +lon_wrap=180`;
+  if (!target.isGeographic() && !hasSeamAt180(gdal, source, target)) return null;
   throw new KitError(
     'crosses_antimeridian',
     `the raster crosses 180° of longitude, and ${code} is split there; choose another reference system, such as EPSG:4326 or a UTM zone`,
@@ -293,8 +307,23 @@ function crossesAntimeridian(gdal: typeof Gdal, { srs, geoTransform, rasterSize:
   return west > east;
 }
 
+/** A target without its system of heights, unless each source has that system: values are never converted to it. */
+export function targetOf(
+  gdal: typeof Gdal,
+  target: string,
+  sources: readonly (Gdal.SpatialReference | null)[],
+): string {
+  const srs = gdal.SpatialReference.fromUserInput(target);
+  if (!srs.isCompound() || sources.every((source) => source?.isSame(srs))) return target;
+  return /^COMPD_CS\["[^"]*",(.*),VERT_CS\[/s.exec(srs.toWKT())?.[1] ?? target;
+}
+
 /** Arguments that make GDAL warp onto the grid of a raster. Throws `KitError` if it has no reference system, or turned pixels. */
-export function gridArguments({ srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset): string[] {
+export function gridArguments(
+  gdal: typeof Gdal,
+  { srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset,
+  sources: readonly (Gdal.SpatialReference | null)[],
+): string[] {
   const [x0, width, turn, y0, turnDown, height] = geoTransform ?? [];
   if (!srs || x0 === undefined || y0 === undefined || !width || !height || turn !== 0 || turnDown !== 0)
     throw new KitError(
@@ -306,13 +335,18 @@ export function gridArguments({ srs, geoTransform, rasterSize: { x, y } }: Gdal.
     [x0, x0 + x * width],
     [y0, y0 + y * height],
   ].map((side) => side.toSorted((a, b) => a - b));
-  return ['-t_srs', srs.toWKT(), '-te', xs![0], ys![0], xs![1], ys![1], '-ts', x, y].map(String);
+  return ['-t_srs', targetOf(gdal, srs.toWKT(), sources), '-te', xs![0], ys![0], xs![1], ys![1], '-ts', x, y].map(
+    String,
+  );
 }
+
+/** True if ground control points or polynomial coefficients place a raster. */
+export const hasPoints = (source: Gdal.Dataset): boolean =>
+  source.getGCPs().length > 0 || Object.keys(metadataOf(source, 'RPC')).length > 0;
 
 /** Throws if a raster has no reference system, control points or RPC. */
 export function requirePlaced(source: Gdal.Dataset): void {
-  const hasPoints = source.getGCPs().length > 0 || Object.keys(metadataOf(source, 'RPC')).length > 0;
-  if (source.srs || hasPoints) return;
+  if (source.srs || hasPoints(source)) return;
   throw new KitError(
     'not_placed',
     'the raster has no reference system; set it by the parameter from, for example EPSG:32633',

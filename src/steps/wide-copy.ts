@@ -2,6 +2,8 @@
  * Copies for GDAL's warper, which knows neither items nor signed bytes, nor a mask beside nodata, nor sources that mark missing pixels differently.
  * In a wider type a value that no pixel has marks missing pixels; afterwards the raster gets its own type again.
  */
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { alphaOf, BandReader, isSignedByte, type ValueScale } from '../raster/band-reader.ts';
@@ -24,6 +26,9 @@ const wider: Readonly<Record<string, readonly [type: string, missing: number]>> 
   Int16: ['Int32', -2_147_483_648],
 };
 
+/** GDAL adds a half to a real number that becomes an integer: up to here it is exact. */
+const mostExact = 2 ** 52;
+
 /** The type that holds a band's values. Signed bytes of old files are 16-bit integers. */
 export const typeOf = (band: Gdal.RasterBand): string => (isSignedByte(band) ? 'Int16' : (band.dataType ?? 'Float32'));
 
@@ -40,6 +45,7 @@ export function widened(
   const [dataType, missing] = wideTypeOf(type);
   const alpha = alphaOf(bands[0]!.dataset);
   const values = bands.filter(({ index }) => index !== alpha?.id);
+  const isLong = values.some(({ band }) => band.dataType?.endsWith('Int64'));
   return raster.createRaster(
     { path, grid, dataType, bands: values.map((one) => ({ description: one.band.description, nodata: missing })) },
     (target) =>
@@ -52,12 +58,23 @@ export function widened(
         },
         (inputs, outputs, { width, rows }) =>
           outputs.forEach((out, k) => {
-            for (let i = 0; i < width * rows; i++) out[i] = Number.isNaN(inputs[k]![i]) ? missing : inputs[k]![i]!;
+            for (let i = 0; i < width * rows; i++) {
+              const value = inputs[k]![i]!;
+              if (isLong && Math.abs(value) > mostExact) throw tooLong(value);
+              out[i] = Number.isNaN(value) ? missing : value;
+            }
           }),
         context,
       ),
   );
 }
+
+const tooLong = (value: number) =>
+  new KitError(
+    'type_not_supported',
+    `the raster holds ${value}, and integers of 64 bits stay exact up to ${mostExact} only; convert it to another type first`,
+    { status: 422 },
+  );
 
 /**
  * Copies a wide raster to `type`. `nodata` marks missing pixels if no valid pixel has that value, else a mask. If the bands miss different pixels and there is no
@@ -186,6 +203,37 @@ export async function maskFromAlpha(
   const masked = await gdal.translateAsync(path, made, [...bands, ...mask, ...tiled]);
   made.close();
   return masked;
+}
+
+/** Writes the unit of each band into a raster: the first that a source states. */
+export function keepUnits(dataset: Gdal.Dataset, sources: readonly { readonly bands: readonly SceneBand[] }[]): void {
+  for (const band of dataset.bands.map((one) => one)) {
+    // GDAL counts bands from 1.
+    const unit = sources.map(({ bands }) => bands[(band.id ?? 0) - 1]?.band.unitType).find(Boolean);
+    if (unit) band.unitType = unit;
+  }
+}
+
+/** A view of a raster, which it closes, with the descriptions of other bands. GDAL gives none to a raster that got alpha, and the bindings cannot set them. */
+export function withDescriptions(
+  gdal: typeof Gdal,
+  made: Gdal.Dataset,
+  like: readonly Gdal.RasterBand[],
+  path: string,
+): Gdal.Dataset {
+  if (like.every(({ description }) => description === '')) return made;
+  made.flush();
+  gdal.drivers.get('VRT').createCopy(path, made).close();
+  made.close();
+  const escaped = (text: string) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  const described = readFileSync(path, 'utf8')
+    // GDAL does not look for the source of a mask beside the view.
+    .replaceAll('relativeToVRT="1">', () => `relativeToVRT="0">${escaped(dirname(path))}/`)
+    .replace(/<VRTRasterBand [^>]*band="(\d+)"[^>]*>/g, (tag: string, number: string) => {
+      const { description = '' } = like[Number(number) - 1] ?? {};
+      return description === '' ? tag : `${tag}<Description>${escaped(description)}</Description>`;
+    });
+  return gdal.drivers.get('VRT').open(described);
 }
 
 /** Writes the scale of each band into a raster. */

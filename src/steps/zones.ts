@@ -2,8 +2,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import * as z from 'zod';
+import { splitAt180 } from '../contract/antimeridian.ts';
 import { KitError } from '../contract/kit-error.ts';
+import { messageOf, withoutFolders } from '../files/index.ts';
+import { degreesPerUnit } from '../raster/affine.ts';
 import { srsOfLayers } from '../raster/layer-srs.ts';
+import { toLonLat, type LonLat } from '../raster/lon-lat.ts';
 
 export interface Zone {
   /** The label, or else the number of the feature, from 1. */
@@ -22,8 +26,17 @@ export interface PlacedZone extends Zone {
   readonly rings: PixelRings;
 }
 
-const position = z.array(z.number()).min(2);
-const geometry = z.object({ type: z.string(), coordinates: z.array(z.unknown()).default([]) });
+const position = z
+  .array(z.number())
+  .min(2)
+  .transform(([x, y]): LonLat => [x!, y!]);
+const geometry = z.object({
+  type: z.string(),
+  coordinates: z.array(z.unknown()).default([]),
+  get geometries() {
+    return z.array(geometry).default([]);
+  },
+});
 const areas = z.object({
   features: z.array(
     z.object({ properties: z.record(z.string(), z.unknown()).nullable(), geometry: geometry.nullable() }),
@@ -69,48 +82,41 @@ export function placeZones(
     try {
       gdal.vectorTranslate(path, from, [...format, '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY', ...args]).close();
     } catch (cause) {
-      throw new KitError(
-        'bad_zones',
-        `the areas cannot be placed on the raster: ${cause instanceof Error ? cause.message.replace(/(\/[\w.-]+)+\/?/g, '') : String(cause)}`,
-        { status: 422 },
-      );
+      const number = firstWithoutPlace(gdal, from, own);
+      const reason =
+        number === null
+          ? withoutFolders(messageOf(cause))
+          : `feature ${number} has coordinates that ${own.isGeographic() ? 'are no longitude and latitude' : 'lie outside its reference system'}`;
+      throw new KitError('bad_zones', `the areas cannot be placed on the raster: ${reason}`, { status: 422 });
     }
     return path;
   };
-  const told = ['-s_srs', own.toWKT()];
-  const lonLatPath = translated('zones-lon-lat', dataset, [...told, '-t_srs', 'EPSG:4326']);
+  const lonLatPath = translated('zones-lon-lat', dataset, ['-s_srs', own.toWKT(), '-t_srs', 'EPSG:4326']);
   const named = areas.parse(JSON.parse(readFileSync(lonLatPath, 'utf8'))).features;
   const isSame = own.isSame(srs);
-  const isInDegrees = own.isGeographic();
-  // Wraps longitudes beyond 180° and splits polygons there. GDAL takes an edge wider than 350° for one across 180°: it gets shorter ones.
-  const goesBeyond = isInDegrees && named.some(({ geometry }) => hasLongitudeBeyond180(geometry));
-  const whole = [...told, '-t_srs', 'EPSG:4326', '-segmentize', '90', '-wrapdateline'];
-  const [from, ofFrom] = goesBeyond
-    ? [gdal.open(translated('zones-whole', dataset, whole)), 'EPSG:4326']
-    : [dataset, own.toWKT()];
-  const edge = isInDegrees ? longestEdge.degrees : longestEdge.metres / own.getLinearUnits().value;
+  const perUnit = degreesPerUnit(own);
+  const given = named.map((one) => polygonsOf(one.geometry));
+  // Only an outline in angles can go on past 180°.
+  const split = perUnit === null ? given : given.map((polygons) => polygons && splitAt180(polygons));
+  const isSplit = split.some((polygons, i) => polygons?.some((polygon, k) => polygon !== given[i]?.[k]));
+  const from = isSplit ? gdal.drivers.get('GeoJSON').open(splitFile(split, folder), 'r') : dataset;
+  const edge =
+    perUnit === null ? longestEdge.metres / own.getLinearUnits().value : longestEdge.degrees / (isSplit ? 1 : perUnit);
   const placedPath = translated('zones-placed', from, [
-    ...['-s_srs', ofFrom, '-t_srs', srs.toWKT()],
+    ...['-s_srs', isSplit ? 'EPSG:4326' : own.toWKT(), '-t_srs', srs.toWKT()],
     ...(isSame ? [] : ['-segmentize', String(edge)]),
   ]);
   if (from !== dataset) from.close();
   const placed = areas.parse(JSON.parse(readFileSync(placedPath, 'utf8'))).features;
-  const zones = named.flatMap(({ properties, geometry }, i): PlacedZone[] => {
-    const given = label === '' ? undefined : properties?.[label];
-    const text = ['string', 'number', 'boolean'].includes(typeof given) ? String(given) : null;
-    const name = text ?? String(i + 1);
-    const there = placed[i]?.geometry;
-    if (geometry?.type !== 'MultiPolygon') return [];
-    return [
-      {
-        name,
-        label: text,
-        coordinates: geometry.coordinates,
-        // Nothing is left of an outline without an area.
-        rings:
-          there?.type === 'MultiPolygon' ? ringsOn(raster, united(gdal, multiPolygon.parse(there.coordinates))) : [],
-      },
-    ];
+  const zones = named.flatMap(({ properties }, i): PlacedZone[] => {
+    const field = label === '' ? undefined : properties?.[label];
+    const text = ['string', 'number', 'boolean'].includes(typeof field) ? String(field) : null;
+    const coordinates = split[i];
+    if (!coordinates) return [];
+    // Nothing is left of an outline without an area.
+    const there = polygonsOf(placed[i]?.geometry ?? null);
+    const rings = there ? ringsOn(raster, united(gdal, there)) : [];
+    return [{ name: text ?? String(i + 1), label: text, coordinates, rings }];
   });
   if (zones.length === 0 || zones.length > maxZones)
     throw new KitError('bad_zones', `the areas must be 1 to ${maxZones} polygons, and are ${zones.length}`, {
@@ -123,10 +129,17 @@ export function placeZones(
  * Repairs outlines and unites parts. An outline that crosses itself encloses what lies in it an odd number of times; what
  * lies in several parts belongs to the area once.
  */
-function united(gdal: typeof Gdal, polygons: number[][][][]): number[][][][] {
+function united(gdal: typeof Gdal, polygons: readonly LonLat[][][]): number[][][][] {
   const parts = new gdal.MultiPolygon();
   for (const coordinates of polygons) {
-    for (const polygon of polygonsIn(gdal, repaired(gdal, coordinates.map(closed)))) parts.children.add(polygon);
+    for (const polygon of polygonsIn(
+      gdal,
+      repaired(
+        gdal,
+        coordinates.map((ring) => ring.map(([x, y]) => [x, y])),
+      ),
+    ))
+      parts.children.add(polygon);
   }
   if (parts.children.count() === 0) return [];
   const whole = parts.children.count() === 1 ? parts : parts.unionCascaded();
@@ -154,17 +167,46 @@ function polygonsIn(gdal: typeof Gdal, found: Gdal.Geometry): Gdal.Polygon[] {
     : [];
 }
 
-function closed(ring: number[][]): number[][] {
+function closed(ring: LonLat[]): LonLat[] {
   const [first, last] = [ring[0], ring.at(-1)];
   return first && last && (first[0] !== last[0] || first[1] !== last[1]) ? [...ring, first] : ring;
 }
 
-/** True if a polygon in degrees has a corner east of 180° or west of -180°. */
-function hasLongitudeBeyond180(geometry: { readonly type: string; readonly coordinates?: unknown } | null): boolean {
-  if (geometry?.type !== 'MultiPolygon') return false;
-  // GeoJSON has four levels for this type.
-  const polygons = geometry.coordinates as readonly (readonly (readonly (readonly number[])[])[])[];
-  return polygons.some((rings) => rings.some((ring) => ring.some(([longitude = 0]) => Math.abs(longitude) > 180)));
+/** Polygons of a geometry with closed rings, also those of a collection; null if it has none. In the geometry's own coordinates. */
+function polygonsOf(found: z.output<typeof geometry> | null): LonLat[][][] | null {
+  if (found === null) return null;
+  const read = (coordinates: unknown) => multiPolygon.parse(coordinates).map((rings) => rings.map(closed));
+  if (found.type === 'MultiPolygon') return read(found.coordinates);
+  if (found.type === 'Polygon') return read([found.coordinates]);
+  const parts = found.geometries.flatMap((one) => polygonsOf(one) ?? []);
+  return parts.length === 0 ? null : parts;
+}
+
+/** Writes polygons by feature as GeoJSON. Returns the path. */
+function splitFile(polygons: readonly (readonly unknown[] | null)[], folder: string): string {
+  const features = polygons.map((coordinates) => ({
+    type: 'Feature',
+    properties: {},
+    geometry: coordinates && { type: 'MultiPolygon', coordinates },
+  }));
+  const path = `${folder}/zones-split.geojson`;
+  writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
+  return path;
+}
+
+/** Number of the first feature, from 1, with a corner that has no longitude and latitude; null if all have. */
+function firstWithoutPlace(gdal: typeof Gdal, dataset: Gdal.Dataset, own: Gdal.SpatialReference): number | null {
+  const lonLat = toLonLat(gdal, own);
+  const isPlaced = (x: number, y: number) => Math.abs(lonLat(x, y)?.[1] ?? NaN) <= 90;
+  let [number, found]: [number, number | null] = [0, null];
+  dataset.layers.get(0).features.forEach((feature) => {
+    number += 1;
+    const outline = found === null ? feature.getGeometry() : null;
+    if (!outline) return;
+    const { minX, minY, maxX, maxY } = outline.getEnvelope();
+    if (![minX, maxX].every((x) => [minY, maxY].every((y) => isPlaced(x, y)))) found = number;
+  });
+  return found;
 }
 
 /** Places one area in longitude and latitude on a raster. */
@@ -187,7 +229,8 @@ export function placeArea(
 function ringsOn({ srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset, polygons: number[][][][]): Float64Array[] {
   const [x0 = 0, perColumn = 1, perRow = 0, y0 = 0, downColumn = 0, downRow = -1] = geoTransform!;
   const determinant = perColumn * downRow - perRow * downColumn;
-  const turns = srs?.isGeographic() ? [-360, 0, 360] : [0];
+  const turn360 = 360 / (degreesPerUnit(srs) ?? Infinity);
+  const turns = turn360 === 0 ? [0] : [-turn360, 0, turn360];
   return polygons.flatMap((polygon) =>
     turns.flatMap((turn) => {
       const rings = polygon.map((ring, k) => {

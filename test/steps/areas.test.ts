@@ -1,11 +1,13 @@
 /** Areas on rasters against plain arithmetic: parts that overlap, borders through centres, outlines across 180°. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import gdal from 'gdal-async';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { areaSchema, polygonsOf, type Area } from '../../src/steps/area.ts';
-import { requireSameUnit } from '../../src/steps/same-units.ts';
+import { requireSameMeaning } from '../../src/steps/same-meaning.ts';
 import { byGradient } from '../../src/steps/terrain.ts';
-import { markInside, placeArea } from '../../src/steps/zones.ts';
+import { markInside, placeArea, placeZones } from '../../src/steps/zones.ts';
 import type { Grid } from '../../src/raster/cog.ts';
 import type { SceneBand } from '../../src/raster/scene.ts';
 import { testFolder } from '../support/folders.ts';
@@ -159,7 +161,7 @@ describe('bands that are merged or compared agree in unit', () => {
     ['K', 'degC'],
     ['percent', 'm'],
   ])('%s and %s are refused', (first, second) => {
-    expect(() => requireSameUnit(band(first), band(second))).toThrow(
+    expect(() => requireSameMeaning(band(first), band(second))).toThrow(
       expect.objectContaining({ code: 'units_differ' }) as Error,
     );
   });
@@ -169,7 +171,7 @@ describe('bands that are merged or compared agree in unit', () => {
     ['US survey foot', 'us-ft'],
     ['Kelvin', 'k'],
   ])('%s and %s are one', (first, second) => {
-    expect(() => requireSameUnit(band(first), band(second))).not.toThrow();
+    expect(() => requireSameMeaning(band(first), band(second))).not.toThrow();
   });
 });
 
@@ -186,4 +188,47 @@ test.each([
   const out = new Float64Array(width * height);
   slope([heights], [out], { y: 0, width, rows: height, stride, start: stride + 1 });
   for (const value of out) expect(value).toBeCloseTo(45, 9);
+});
+
+describe('features', () => {
+  async function zonesOf(...geometries: object[]) {
+    const folder = await testFolder();
+    const path = join(folder, 'features.geojson');
+    const features = geometries.map((geometry) => ({ type: 'Feature', properties: {}, geometry }));
+    writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
+    const layers = gdal.open(path);
+    const raster = rasterAt(0.5, 29.5, 30, 30);
+    const zones = placeZones(gdal, layers, raster, { label: '', crs: undefined, folder });
+    const mask = new Uint8Array(900);
+    return zones.map(({ name, rings }) => {
+      markInside(rings, { x: 0, y: 0, width: 30, height: 30 }, mask);
+      return [name, countOf(mask)];
+    });
+  }
+  const polygon = (...bounds: Parameters<typeof box>) => ({ type: 'Polygon', coordinates: [box(...bounds)] });
+  const line = { type: 'LineString', coordinates: [[0, 0], [9, 9]] }; // oxfmt-ignore
+
+  test('polygons of a collection count, and lines are none', async () => {
+    const collection = { type: 'GeometryCollection', geometries: [line, polygon(2, 2, 6, 6), polygon(4, 4, 8, 8)] };
+    expect(await zonesOf(polygon(0, 0, 3, 3), line, collection)).toEqual([
+      ['1', 9],
+      ['3', 16 + 16 - 4],
+    ]);
+  });
+  test('one across 180° goes the short way', async () => {
+    expect(await zonesOf(polygon(-359, 2, -350, 10))).toEqual([['1', 72]]);
+  });
+  test('one without a place is named by its number', async () => {
+    const projected = rasterAt(0.5, 29.5, 30, 30);
+    projected.srs = gdal.SpatialReference.fromEPSG(32631);
+    const folder = await testFolder();
+    const path = join(folder, 'features.geojson');
+    const features = [polygon(2, 2, 6, 6), polygon(2, 80, 6, 99)].map((geometry) => ({
+      ...{ type: 'Feature', properties: {}, geometry },
+    }));
+    writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
+    expect(() => placeZones(gdal, gdal.open(path), projected, { label: '', crs: undefined, folder })).toThrow(
+      /^the areas cannot be placed on the raster: feature 2 has coordinates that are no longitude and latitude$/,
+    );
+  });
 });

@@ -1,6 +1,12 @@
-/** What numbers mean: no result is lost as no data, and what is compared or merged means the same. */
-import { expect, test } from 'vitest';
-import { run, type Made } from '../support/made-rasters.ts';
+/** Meaning of numbers: no result is lost as no data, and rasters that are compared or merged mean the same. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import { describe, expect, test } from 'vitest';
+import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
+import allSteps from '../support/all-steps.ts';
+import { make, read, run, type Made } from '../support/made-rasters.ts';
+import { startStepHost } from '../support/step-host.ts';
 
 const pixels = (length: number, of: (i: number) => number | null) => Array.from({ length }, (_, i) => of(i));
 
@@ -24,4 +30,189 @@ test.each([
   expect(bands[0]).toEqual(pixels(200, (i) => (i % 20 === 0 ? null : i % 20 === 1 ? 1 : wanted)));
   expect(Number(metadata['STATISTICS_MINIMUM'])).toBe(Math.min(1, wanted ?? 1));
   expect(Number(metadata['STATISTICS_MAXIMUM'])).toBe(Math.max(1, wanted ?? 1));
+});
+
+describe('angles other than degrees', () => {
+  const ramp = (x: number, y: number) => 7 * y + 3 * x;
+  test('slopes in grads are those on the ground', async () => {
+    const made: Made = {
+      ...{ width: 24, height: 24, type: 'Float32', epsg: 4807 },
+      ...{ transform: [2, 0.0003, 0, 54, 0, -0.0003], bands: [ramp] },
+    };
+    const { bands } = (await run('slope', made)).raster();
+    // On WGS84 at 48.6° a pixel is 19.91 m by 30.02 m.
+    const wanted = (Math.atan(Math.hypot(3 / 19.91, 7 / 30.02)) * 180) / Math.PI;
+    // Row 1, away from the edges.
+    for (const value of bands[0]!.slice(25, 47)) expect(value).toBeCloseTo(wanted, 2);
+  });
+
+  /** Only keys in the file say arc-seconds and WGS 84, which GDAL reads, and writes back as degrees. */
+  const wgs84 =
+    'GEOGCS["made",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]';
+  function toArcSeconds(path: string): void {
+    const bytes = readFileSync(path);
+    const key = (...values: number[]) => Buffer.from(Uint16Array.from(values).buffer);
+    const unit = bytes.indexOf(key(2054, 0, 1, 9102));
+    expect(unit).toBeGreaterThan(16);
+    // A system of the user's own, by its datum and its unit.
+    key(2048, 0, 1, 32_767).copy(bytes, unit - 16);
+    key(2050, 0, 1, 6326).copy(bytes, unit - 8);
+    key(2054, 0, 1, 9104).copy(bytes, unit);
+    writeFileSync(path, bytes);
+  }
+  const inArcSeconds: Made = {
+    ...{ width: 24, height: 24, type: 'Float32', epsg: wgs84 },
+    ...{ transform: [7200, 1, 0, 174_960, 0, -1], bands: [ramp] },
+  };
+  async function runIn(step: string, made: Made, parameters: StepParameters = {}) {
+    const started = await startStepHost({ definition: allSteps, keepsChildren: true });
+    toArcSeconds(make(join(started.inputDir, 'a.tif'), made));
+    const input = { type: 'local', path: 'a.tif' } as const;
+    return started.run(step, input, (await started.host.check(step, parameters, input)).parameters);
+  }
+  test.each(['cog', 'slope', 'band-math'])('%s delivers nothing where it does not lie', async (step) => {
+    const parameters = step === 'band-math' ? { expression: '"1" + 1' } : {};
+    await expect(runIn(step, inArcSeconds, parameters)).rejects.toMatchObject({ code: 'crs_not_stored' });
+  });
+  test('reproject brings arc-seconds to degrees', async () => {
+    const { geoTransform } = read((await runIn('reproject', inArcSeconds, { crs: 'EPSG:4326' })).path);
+    expect([geoTransform[0], geoTransform[3]].map((one) => one!.toFixed(3))).toEqual(['2.000', '48.600']);
+  });
+  test('a target that a GeoTIFF cannot store is refused, or stored', async () => {
+    const made = run('reproject', { bands: [() => 1] }, { crs: 'EPSG:8857' });
+    const result = await made.then(
+      ({ path }) => gdal.open(path).srs?.isSame(gdal.SpatialReference.fromEPSG(8857)),
+      (error: unknown) => (error as { code: string }).code === 'crs_not_stored',
+    );
+    expect(result).toBe(true);
+  });
+});
+
+test('latitudes beyond the pole are no place', async () => {
+  const made: Made = { type: 'Float32', epsg: 4326, transform: [0, 1, 0, 200, 0, -1], bands: [(x) => x] };
+  await expect(run('slope', made)).rejects.toMatchObject({ code: 'not_placed' });
+});
+
+test.each(['polygonize', 'contours', 'slope'])('%s of a raster that points place is refused', async (step) => {
+  const place = (dataset: gdal.Dataset) =>
+    dataset.setGCPs(
+      [
+        [0, 0, 15, 45],
+        [20, 0, 15.1, 45],
+        [0, 10, 15, 44.9],
+      ].map(([dfGCPPixel = 0, dfGCPLine = 0, dfGCPX = 0, dfGCPY = 0]) => ({
+        ...{ dfGCPPixel, dfGCPLine, dfGCPX, dfGCPY },
+        ...{ dfGCPZ: 0, pszId: '', pszInfo: '' },
+      })),
+      gdal.SpatialReference.fromEPSG(4326).toWKT(),
+    );
+  const made: Made = { type: 'Int32', epsg: null, transform: null, place, bands: [(x) => x] };
+  await expect(run(step, made)).rejects.toMatchObject({ code: 'not_placed' });
+});
+
+describe('what is merged means the same', () => {
+  const east = [500_600, 30, 0, 5_000_000, 0, -30];
+  const palette =
+    (...colours: [value: number, colour: [number, number, number]][]) =>
+    (dataset: gdal.Dataset) => {
+      const table = new gdal.ColorTable(gdal.GPI_RGB);
+      for (const [value, [c1, c2, c3]] of colours) table.set(value, { c1, c2, c3, c4: 255 });
+      dataset.bands.get(1).colorTable = table;
+    };
+  const blue = palette([1, [0, 0, 255]]);
+  const of = (place: (dataset: gdal.Dataset) => void, transform?: readonly number[]): Made => ({
+    ...{ type: 'Byte', bands: [() => 1], place },
+    ...(transform && { transform }),
+  });
+  test.each(['last', 'max'])('class 1 of two palettes is refused (overlap %s)', async (overlap) => {
+    const red = palette([1, [255, 0, 0]]);
+    await expect(run('mosaic', [of(blue), of(red, east)], { overlap })).rejects.toMatchObject({
+      code: 'classes_differ',
+      message: expect.stringMatching(/^class 1 has another colour or name in b\.tif\b.* than in a\.tif\b/) as string,
+    });
+  });
+  test('control: a class that differs and does not occur', async () => {
+    const withOther = palette([1, [0, 0, 255]], [2, [9, 9, 9]]);
+    const { bands } = (await run('mosaic', [of(blue), of(withOther, east)])).raster();
+    expect(new Set(bands[0])).toEqual(new Set([1]));
+  });
+});
+
+describe('quality bands', () => {
+  async function maskedBy(quality: string, value: number, parameters: StepParameters): Promise<(number | null)[]> {
+    const started = await startStepHost({ definition: allSteps, keepsChildren: true });
+    make(join(started.inputDir, 'x_B4.tif'), { bands: [() => 7] });
+    make(join(started.inputDir, `x_${quality}.tif`), { bands: [(x) => (x < 5 ? value : 0)] });
+    const input = { type: 'local', path: '.' } as const;
+    const { parameters: checked } = await started.host.check(
+      'cloud-mask',
+      { band: 'B4', quality, ...parameters },
+      input,
+    );
+    return read((await started.run('cloud-mask', input, checked)).path).bands[0]!;
+  }
+  test.each([
+    ['BQA', 384, 'bits_of_another', '0,4,8,12'],
+    ['QA60', 1_024, 'bits_of_another', '10,11'],
+    ['SCL', 9, 'bits_of_classes', undefined],
+    ['AOT', 9, 'no_quality_band', undefined],
+    ['QA_RADSAT', 9, 'no_quality_band', undefined],
+  ])('%s is not read by the bits of QA_PIXEL', async (quality, value, code, bits) => {
+    await expect(maskedBy(quality, value, {})).rejects.toMatchObject({ code });
+    if (bits === undefined) return;
+    expect(await maskedBy(quality, value, { bits })).toEqual(pixels(200, (i) => (i % 20 < 5 ? null : 7)));
+  });
+});
+
+describe('64-bit integers', () => {
+  const long = (value: number): Made => ({ type: 'Int64', bands: [() => value] });
+  const east: Made['transform'] = [500_600, 30, 0, 5_000_000, 0, -30];
+  test.each(['reproject', 'mosaic'])('%s refuses what it would change', async (step) => {
+    const made = long(2 ** 53);
+    await expect(
+      run(step, step === 'mosaic' ? [made, { ...made, transform: east }] : made, { crs: 'EPSG:32633' }),
+    ).rejects.toMatchObject({ code: 'type_not_supported' });
+  });
+  test('control: up to 2^52 they stay', async () => {
+    const { bands } = (await run('reproject', long(2 ** 52 - 1), { crs: 'EPSG:32633' })).raster();
+    expect(new Set(bands[0])).toEqual(new Set([2 ** 52 - 1]));
+  });
+});
+
+describe('names and units stay', () => {
+  const named = (dataset: gdal.Dataset) => {
+    dataset.bands.get(1).unitType = 'reflectance';
+  };
+  const made: Made = { scale: [0.0001, -0.1], bands: [() => 4_500], place: named };
+  const area = {
+    type: 'Polygon',
+    coordinates: [[[14.9, 44], [15.004, 44], [15.004, 46], [14.9, 46], [14.9, 44]]], // oxfmt-ignore
+  } as const;
+  test.each<[string, StepParameters]>([
+    ['reproject', { crs: 'EPSG:32633' }],
+    ['mosaic', { overlap: 'last' }],
+    ['mosaic', { overlap: 'mean' }],
+    ['clip', { area }],
+    ['cog', {}],
+  ])('%s %j', async (step, parameters) => {
+    const input = step === 'mosaic' ? [made, { ...made, transform: [500_600, 30, 0, 5_000_000, 0, -30] }] : made;
+    const started = await startStepHost({ definition: allSteps, keepsChildren: true });
+    [input].flat().forEach((one, i) => {
+      const raw = make(join(started.inputDir, `raw-${i}`), one);
+      // Only the text of a view can name a band.
+      const dataset = gdal.open(raw);
+      gdal.drivers.get('VRT').createCopy(`${raw}.vrt`, dataset).close();
+      dataset.close();
+      const text = readFileSync(`${raw}.vrt`, 'utf8').replace('band="1">', 'band="1"><Description>red</Description>');
+      writeFileSync(`${raw}.vrt`, text);
+      gdal.translate(join(started.inputDir, `${i}.tif`), gdal.open(`${raw}.vrt`)).close();
+      for (const path of [raw, `${raw}.vrt`]) rmSync(path);
+    });
+    const local = { type: 'local', path: [input].flat().length > 1 ? '.' : '0.tif' } as const;
+    const { parameters: checked } = await started.host.check(step, parameters, local);
+    const dataset = gdal.open((await started.run(step, local, checked)).path);
+    const { description, unitType, scale } = dataset.bands.get(1);
+    dataset.close();
+    expect([description, unitType, scale]).toEqual(['red', 'reflectance', 0.0001]);
+  });
 });

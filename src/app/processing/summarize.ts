@@ -12,6 +12,7 @@ import {
   renderPreview,
   type PreviewStyle,
 } from '../../raster/preview.ts';
+import { isInDegrees } from '../../raster/affine.ts';
 import { readStatistics, statisticsOf as exactStatistics } from '../../raster/statistics.ts';
 import { valuesSide, type OutputSummary, type RunResult } from './output-summary.ts';
 
@@ -225,6 +226,6 @@ function lonLatOf(srs: gdal.SpatialReference): ((x: number, y: number) => readon
   try {
     return toLonLat(gdal, srs);
   } catch {
-    return srs.isGeographic() ? (x, y) => [x, y] : null;
+    return isInDegrees(srs) ? (x, y) => [x, y] : null;
   }
 }

@@ -1,5 +1,6 @@
 import type { Geometry } from 'geojson';
 import * as z from 'zod';
+import { geometryAcross180 } from '../antimeridian.ts';
 import { faultOf, positionsOf, tooManyPositions } from '../geometry.ts';
 import { hasKey } from '../keys.ts';
 import { limits } from '../limits.ts';
@@ -72,7 +73,7 @@ const geometryTypes = [
   'MultiPolygon',
   'GeometryCollection',
 ] as const;
-/** A GeoJSON geometry in longitude and latitude. */
+/** A GeoJSON geometry in longitude and latitude. An edge of a polygon that is longer than 180° goes the short way, and polygons are split at 180°. */
 export const geojsonGeometry = z
   .looseObject({
     type: z.enum(geometryTypes, `must be a GeoJSON geometry: ${geometryTypes.join(', ')}`),
@@ -84,7 +85,7 @@ export const geojsonGeometry = z
     const geometry = value as unknown as Geometry;
     const fault =
       geometryFault(value) ?? (positionsOf(geometry).length > limits.geometryPositions ? tooManyPositions : null);
-    if (fault === null) return geometry;
+    if (fault === null) return geometryAcross180(geometry);
     context.issues.push({ code: 'custom', message: fault, input: value });
     return z.NEVER;
   });

@@ -7,7 +7,7 @@ const degrees = 180 / Math.PI;
 /** Aspect of a digital elevation model, by Horn's formula. */
 export default definePixelStep({
   id: 'aspect',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Aspect',
   description: 'Where the slopes of an elevation raster face, in degrees clockwise from north. Level ground has none.',

@@ -9,7 +9,7 @@ const types = ['Float32', 'Float64', 'Byte', 'UInt16', 'Int16', 'Int32'] as cons
 /** Arithmetic over bands. */
 export default defineStep({
   id: 'band-math',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Band math',
   description:

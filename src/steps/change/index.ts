@@ -13,7 +13,7 @@ const scene = { synthetic: 'multispectral' } as const;
 /** The change of a band between two dates, as Float32. No data where either has none, or no finite number comes out. */
 export default definePixelStep({
   id: 'change',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Change',
   description:

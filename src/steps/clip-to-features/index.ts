@@ -7,7 +7,7 @@ import { placeZones } from '../zones.ts';
 /** Cuts a raster to the polygons of a file. A pixel stays if its centre is in one of them. Pixels are neither moved nor resampled. */
 export default defineStep({
   id: 'clip-to-features',
-  version: '1.1.0',
+  version: '1.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Clip to features',
   description:

@@ -5,7 +5,7 @@ import { addMask, alphaOf, BandReader, isSignedByte, maskOfAllBands, nodataOf } 
 import { integerRanges } from '../../raster/integer-types.ts';
 import type { JobContext } from '../../child/in-child.ts';
 import { z, type StepJob } from '../step.ts';
-import { keepScales, narrowed, typeOf, widened, withItemFacts } from '../wide-copy.ts';
+import { keepScales, keepUnits, narrowed, typeOf, widened, withItemFacts } from '../wide-copy.ts';
 import { markInside, windowOf, type PixelRings } from '../zones.ts';
 
 const stripPixels = 500_000;
@@ -54,6 +54,7 @@ export async function cutTo(
     ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
   ]);
   if (view !== source) view.close();
+  keepUnits(cut, [scene]);
   const clipping = share(0.1, 0.6);
   const gaps = gapsOf(cut, parameters.outside);
   const rows = Math.max(1, Math.min(window.height, Math.floor(stripPixels / window.width)));

@@ -7,7 +7,7 @@ import { cutTo, outsideParameter } from './cut.ts';
 /** Cuts a raster to an area. A pixel stays if its centre is inside. Pixels are neither moved nor resampled. */
 export default defineStep({
   id: 'clip',
-  version: '2.1.0',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Clip to an area',
   description: 'Cuts a raster to an area that you draw. What lies outside holds no data.',

@@ -7,19 +7,19 @@ import { band } from '../parameters.ts';
 import { writePixels, type BlockFunction } from '../pixel-step.ts';
 import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
+import { qualityBandOf, qualityBands } from './quality-bands.ts';
 
 const nodata = NaN;
 const maxBits = 16;
 const maxBuffer = 50;
-/** SCL classes of Sentinel-2: no data, defective, cloud shadow, cloud of medium and high probability, cirrus. */
-const cloudsOfScl = '0,1,3,8,9,10';
+const usualBits = qualityBands.QA_PIXEL.bits;
 
 const numbers = (text: string) => (text === '' ? [] : text.split(',').map(Number));
 
 /** Bands of a scene without the pixels that its quality band marks, and the mask itself. */
 export default defineStep({
   id: 'cloud-mask',
-  version: '2.1.0',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Cloud mask',
   description:
@@ -40,15 +40,18 @@ export default defineStep({
       .string()
       .regex(/^\d{1,2}(,\d{1,2})*$/, 'must be numbers of bits from 0 to 15, separated by commas')
       .refine((text) => text.split(',').every((bit) => Number(bit) < maxBits), 'must be numbers from 0 to 15')
-      .default('0,1,2,3,4')
-      .meta({ title: 'Bits', description: 'Bits that mark what is left out, from 0, separated by commas.' }),
+      .default(usualBits)
+      .meta({
+        title: 'Bits',
+        description: `Bits that mark what is left out, from 0, separated by commas: ${qualityBands.BQA.bits} in BQA of Landsat Collection 1, ${qualityBands.QA60.bits} in QA60 of Sentinel-2.`,
+      }),
     values: z
       .string()
       .regex(/^(\d{1,5}(,\d{1,5})*)?$/, 'must be whole numbers, separated by commas')
       .default('')
       .meta({
         title: 'Values',
-        description: `Values of masked pixels, instead of bits: ${cloudsOfScl} for clouds and shadows in SCL of Sentinel-2.`,
+        description: `Values of masked pixels, instead of bits: ${qualityBands.SCL.values} for clouds and shadows in SCL of Sentinel-2.`,
       }),
     buffer: z.int().min(0).max(maxBuffer).default(0).meta({
       title: 'Buffer',
@@ -95,7 +98,7 @@ export default defineStep({
     const quality = scene.findBand(parameters.quality);
     const kept = keptBands(scene, parameters, quality);
     const values = new Set(numbers(parameters.values));
-    if (values.size === 0) requireBits(quality);
+    requireMarks(quality, { bits: parameters.bits, hasValues: values.size > 0 });
     const bits = numbers(parameters.bits).reduce((sum, bit) => sum | (1 << bit), 0);
     const isMarked = (value: number) =>
       Number.isNaN(value) || (values.size > 0 ? values.has(value) : (value & bits) !== 0);
@@ -155,14 +158,25 @@ function someOf(bands: readonly SceneBand[]): readonly SceneBand[] {
   throw new KitError('band_not_found', 'there is no band to mask; name bands that the scene has', { status: 422 });
 }
 
-/** Throws for SCL, whose values are classes: read as bits, they mark nearly every pixel. */
-function requireBits({ names }: SceneBand): void {
-  if (names.some((name) => name.toUpperCase() === 'SCL'))
-    throw new KitError(
+/** Throws `KitError` for a known band that marks no clouds, or marks them in another way than by the bits: in silence, clouds would stay in. */
+function requireMarks(
+  { names }: SceneBand,
+  { bits, hasValues }: { readonly bits: string; readonly hasValues: boolean },
+): void {
+  const known = qualityBandOf(names);
+  if (!known) return;
+  const { name } = known;
+  const refuse = (code: string, message: string) => new KitError(code, message, { status: 422 });
+  const isUsual = !hasValues && bits === usualBits;
+  if (known.holds !== undefined && (isUsual || !known.hasBits))
+    throw refuse('no_quality_band', `${name} holds ${known.holds} and marks no clouds; choose the quality band`);
+  if (known.values !== undefined && !hasValues)
+    throw refuse(
       'bits_of_classes',
-      `SCL holds classes, not bits; set values=${cloudsOfScl} to leave out clouds, cloud shadows and pixels without data`,
-      { status: 422 },
+      `${name} holds classes, not bits; set values=${known.values} to leave out clouds, cloud shadows and pixels without data`,
     );
+  if (known.bits !== undefined && known.bits !== usualBits && isUsual)
+    throw refuse('bits_of_another', `${usualBits} are the bits of QA_PIXEL; set bits=${known.bits} for ${name}`);
 }
 
 /**

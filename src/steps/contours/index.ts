@@ -1,5 +1,7 @@
 import { band } from '../parameters.ts';
 import { readingOf, readingParameters } from '../reading.ts';
+import { requireTransform } from '../require-placed.ts';
+import { requireStoredLayer } from '../stored-layer.ts';
 import { defineStep, z } from '../step.ts';
 import { withoutMask } from '../without-mask.ts';
 
@@ -46,6 +48,7 @@ export default defineStep({
   async run({ parameters, scene, gdal, raster, outputs, workFolder, share, signal }) {
     const found = scene.findBand(parameters.band);
     const { dataset } = found;
+    requireTransform(raster.gridOf(dataset));
     const reader = raster.reader(found, readingOf(parameters));
     const plain = reader.isPlain ? null : await withoutMask(raster, reader, dataset, workFolder, share(0, 0.3));
     const heights = plain?.bands.get(1) ?? found.band;
@@ -77,6 +80,7 @@ export default defineStep({
         progress_cb: (fraction) => generating.progress(fraction),
       });
     made.close();
+    requireStoredLayer(gdal, dataset, outputs.contours);
     plain?.close();
     signal.throwIfAborted();
   },

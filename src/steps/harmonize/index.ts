@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
-import { metresPerDegree } from '../../raster/affine.ts';
+import { degreesPerUnit, metresPerUnit } from '../../raster/affine.ts';
 import { gridDifference } from '../../raster/match-band.ts';
 import type { SceneBand } from '../../raster/scene.ts';
 import { isNotAlpha, namesIn } from '../named-bands.ts';
@@ -16,7 +16,7 @@ const isOwnWord = (grid: string) => grid === 'finest' || grid === 'coarsest';
 /** Bands with pixels of different sizes on one grid, in one raster. */
 export default defineStep({
   id: 'harmonize',
-  version: '1.1.0',
+  version: '1.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Harmonize bands',
   description:
@@ -84,7 +84,9 @@ export default defineStep({
 function pixelArea(dataset: Gdal.Dataset): number {
   requirePlaced(dataset);
   const [, a = 1, b = 0, y = 0, c = 0, d = 1] = dataset.geoTransform ?? [];
-  const [east, north] = dataset.srs?.isGeographic() ? metresPerDegree(y) : [1, 1];
+  const perUnit = degreesPerUnit(dataset.srs);
+  const metres = dataset.srs?.isProjected() ? dataset.srs.getLinearUnits().value : 1;
+  const [east, north] = perUnit === null ? [metres, metres] : metresPerUnit(perUnit, y);
   return Math.abs(a * d - b * c) * east * north;
 }
 
@@ -121,7 +123,7 @@ async function warpToGrid(
         await warped(
           { ...job, workFolder },
           own,
-          [...gridArguments(like), '-r', isSame ? 'near' : method],
+          [...gridArguments(job.gdal, like, [source.srs]), '-r', isSame ? 'near' : method],
           context,
           options,
         ),

@@ -9,7 +9,7 @@ const radians = Math.PI / 180;
 /** Shaded relief of a digital elevation model, by Horn's formula. */
 export default definePixelStep({
   id: 'hillshade',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Hillshade',
   description:

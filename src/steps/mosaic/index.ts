@@ -1,14 +1,24 @@
 import { mkdirSync } from 'node:fs';
 import { parse } from 'node:path';
 import type Gdal from 'gdal-async';
-import { fromTransform } from '../../raster/affine.ts';
+import { degreesPerUnit, fromTransform } from '../../raster/affine.ts';
 import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
-import { keepScales, typeOf, wideTypeOf } from '../wide-copy.ts';
-import { closeAndRemove, narrowedTo, scalesOf, sourcesOf, warped, warpedWide, type WarpSource } from '../warp.ts';
+import { keepScales, keepUnits, typeOf, wideTypeOf } from '../wide-copy.ts';
+import {
+  closeAndRemove,
+  hasPoints,
+  narrowedTo,
+  scalesOf,
+  sourcesOf,
+  targetOf,
+  warped,
+  warpedWide,
+  type WarpSource,
+} from '../warp.ts';
 
 const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
 /** Names of a band beyond its file's name. */
@@ -88,9 +98,11 @@ function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGri
   if (!srs || found.length === 0 || found.includes(null) || turn !== 0 || turnDown !== 0 || width <= 0 || height >= 0)
     return { args: [], shifts: unmoved };
   const boxes = found.filter((box) => box !== null);
-  const east = boxes.map((box) => (srs.isGeographic() && box.west < 0 ? 360 : 0));
+  const perUnit = degreesPerUnit(srs);
+  const turn360 = perUnit === null ? 0 : 360 / perUnit;
+  const east = boxes.map((box) => (box.west < 0 ? turn360 : 0));
   const across = boxes.map((box, i) => shifted(box, east[i]!));
-  const goesAcross = srs.isGeographic() && widthOf(boxes) > 180 && widthOf(across) < widthOf(boxes);
+  const goesAcross = widthOf(boxes) > turn360 / 2 && widthOf(across) < widthOf(boxes);
   const placed = goesAcross ? across : boxes;
   // At least one, which was checked above.
   const [origin] = placed as [Box];
@@ -138,7 +150,7 @@ const overlaps = {
 /** Merges several rasters into one. */
 export default defineStep({
   id: 'mosaic',
-  version: '2.2.0',
+  version: '2.3.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Mosaic',
   description:
@@ -174,8 +186,13 @@ export default defineStep({
       parameters.crs === undefined ? gridOf(gdal, scene.datasets) : { args: [], shifts: scene.datasets.map(() => 0) };
     if (parameters.crs !== undefined) requireNotAround(gdal, parameters.crs, scene.datasets);
     const views = scene.datasets.map((one, i) => (shifts[i] === 0 ? one : moved(gdal, one, shifts[i]!)));
-    const target = parameters.crs ?? first.srs?.toWKT();
-    const warp = [...(target === undefined ? [] : ['-t_srs', target]), '-r', parameters.resampling];
+    const wanted = parameters.crs ?? first.srs?.toWKT();
+    const systems = scene.datasets.map(({ srs }) => srs);
+    const warp = [
+      ...(wanted === undefined ? [] : ['-t_srs', targetOf(gdal, wanted, systems)]),
+      '-r',
+      parameters.resampling,
+    ];
     const sources = sourcesOf(scene, views);
     const { overlap } = parameters;
     const made = isOrder(overlap)
@@ -196,10 +213,11 @@ export default defineStep({
 /** Throws `KitError` if rasters on both sides of 180° would come out as one around the earth, almost all of it empty. */
 function requireNotAround(gdal: typeof Gdal, code: string, datasets: readonly Gdal.Dataset[]): void {
   const target = gdal.SpatialReference.fromUserInput(code);
-  if (!target.isGeographic()) return;
+  const perUnit = degreesPerUnit(target);
+  if (perUnit === null) return;
   const boxes = datasets.map((one) => boxIn(gdal, target, one)).filter((box) => box !== null);
-  const across = boxes.map((box) => shifted(box, box.west < 0 ? 360 : 0));
-  if (widthOf(boxes) < 300 || widthOf(across) > 180) return;
+  const across = boxes.map((box) => shifted(box, box.west < 0 ? 360 / perUnit : 0));
+  if (widthOf(boxes) * perUnit < 300 || widthOf(across) * perUnit > 180) return;
   throw new KitError(
     'crosses_antimeridian',
     `the rasters lie on both sides of 180° of longitude, where ${code} is split: choose a UTM zone or a polar system by crs, or leave crs out if the first raster is in degrees`,
@@ -209,8 +227,8 @@ function requireNotAround(gdal: typeof Gdal, code: string, datasets: readonly Gd
 
 function requireAllPlaced(datasets: readonly Gdal.Dataset[]): void {
   const [first] = datasets;
-  if (datasets.every(({ srs }) => (srs === null) === (first!.srs === null)) && (first!.srs || datasets.length === 1))
-    return;
+  const isAlone = datasets.length === 1 && first !== undefined && (first.geoTransform !== null || hasPoints(first));
+  if (datasets.every(({ srs }) => (srs === null) === (first!.srs === null)) && (first!.srs !== null || isAlone)) return;
   throw new KitError(
     'not_placed',
     'a raster does not say in which reference system it lies; give it one first, as the step reproject does by its parameter from',
@@ -298,5 +316,6 @@ async function combined(
   layers.forEach(closeAndRemove);
   const result = await narrowedTo(job, sources, made, share(0.5, 0.6));
   keepScales(result, scales);
+  keepUnits(result, sources);
   return result;
 }

@@ -4,7 +4,7 @@ import { definePixelStep } from '../pixel-step.ts';
 /** (A - B) / (A + B), as Float32. No data where the sum is 0 or either band has none. */
 export default definePixelStep({
   id: 'ndvi',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Normalized difference',
   description:

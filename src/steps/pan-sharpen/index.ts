@@ -30,7 +30,7 @@ const weight = (name: (typeof colours)[number]) =>
 /** Three colours in the detail of a panchromatic band, by the weighted Brovey transform, as Float32. No data where one of the four bands has none, or the colours sum up to 0. */
 export default defineStep({
   id: 'pan-sharpen',
-  version: '1.1.0',
+  version: '1.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Pan-sharpening',
   description:

@@ -4,6 +4,8 @@ import { KitError } from '../../contract/kit-error.ts';
 import type { JobContext } from '../../child/in-child.ts';
 import type { BandReader } from '../../raster/band-reader.ts';
 import type { SceneBand } from '../../raster/scene.ts';
+import { requireTransform } from '../require-placed.ts';
+import { requireStoredLayer } from '../stored-layer.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
 
 /** The areas of a raster of classes, as polygons. */
@@ -50,6 +52,7 @@ export default defineStep({
     const connectedness = parameters.connected === '8' ? 8 : 4;
     const found = scene.findBand(parameters.band);
     const { dataset } = found;
+    requireTransform(raster.gridOf(dataset));
     const reader = raster.reader(found, { scaling: 'stored' });
     // GDAL reads plain integers and their mask correctly; sieving needs a copy to write to.
     const isPlainInput = sieve < 2 && reader.isPlain && isInteger.test(found.band.dataType ?? '');
@@ -91,6 +94,7 @@ export default defineStep({
       kept.close();
     }
     areas.close();
+    requireStoredLayer(gdal, dataset, outputs.areas);
     if (!isPlainInput) classes.ds.close();
     share(0, 1).progress(1);
   },

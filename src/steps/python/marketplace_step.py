@@ -173,6 +173,27 @@ _RANGES = {
 }
 
 
+def _masked_statistics(band, mask, strip_rows):
+    """Writes the statistics of the pixels that a mask leaves in: GDAL's own count bytes that it leaves out, too."""
+    import numpy as np
+
+    def strips():
+        for row in range(0, band.YSize, strip_rows):
+            rows = min(strip_rows, band.YSize - row)
+            window = (0, row, band.XSize, rows)
+            yield band.ReadAsArray(*window).astype(np.float64)[mask.ReadAsArray(*window) != 0]
+
+    count = sum(values.size for values in strips())
+    if count == 0:
+        return
+    mean = sum(values.sum() for values in strips()) / count
+    variance = sum(((values - mean) ** 2).sum() for values in strips()) / count
+    least = min(values.min() for values in strips() if values.size)
+    most = max(values.max() for values in strips() if values.size)
+    band.SetStatistics(least, most, mean, float(np.sqrt(variance)))
+    band.SetMetadataItem("STATISTICS_VALID_PERCENT", str(100 * count / (band.XSize * band.YSize)))
+
+
 def pixels(function, nodata=None, data_type=None, description=None, strip_rows=256, reach=0):
     """Writes what `function` makes of blocks of its bands (numpy arrays of float64, NaN where there is no value) as a Cloud Optimized GeoTIFF.
 
@@ -276,7 +297,10 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
     made.FlushCache()
     for target in targets:
         try:
-            target.ComputeStatistics(False)
+            if mask is None:
+                target.ComputeStatistics(False)
+            else:
+                _masked_statistics(target, mask, strip_rows)
         except RuntimeError:
             pass  # nothing has a value
     gdal.GetDriverByName("COG").CreateCopy(

@@ -2,13 +2,13 @@ import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
-import { gridArguments, requirePlaced, sourcesOf, targetAcross, warped } from '../warp.ts';
-import { messageOf } from '../../files/index.ts';
+import { gridArguments, requirePlaced, sourcesOf, targetAcross, targetOf, warped } from '../warp.ts';
+import { messageOf, withoutFolders } from '../../files/index.ts';
 
 /** A raster in another coordinate reference system, with pixels of another size, or on the grid of another. */
 export default defineStep({
   id: 'reproject',
-  version: '2.1.0',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Reproject and resample',
   description:
@@ -59,14 +59,15 @@ export default defineStep({
     if (from === undefined) requirePlaced(source);
     const { geoTransform, rasterSize } = source;
     const srs = from === undefined ? source.srs : gdal.SpatialReference.fromUserInput(from);
-    const across = like ? null : targetAcross(gdal, { srs, geoTransform, rasterSize }, parameters.crs);
+    const target = targetOf(gdal, parameters.crs, [srs]);
+    const across = like ? null : targetAcross(gdal, { srs, geoTransform, rasterSize }, target);
     const size = parameters.pixelSize === undefined ? [] : ['-tr', parameters.pixelSize, parameters.pixelSize];
     const result = await warped(
       job,
       sourcesOf(inputs.input),
       [
         ...(from === undefined ? [] : ['-s_srs', from]),
-        ...(like ? gridArguments(like) : ['-t_srs', across ?? parameters.crs, ...size]),
+        ...(like ? gridArguments(gdal, like, [srs]) : ['-t_srs', across ?? target, ...size]),
         ...['-r', parameters.resampling],
       ],
       share(0, 0.6),
@@ -75,8 +76,7 @@ export default defineStep({
     });
     if (!like && parameters.pixelSize === undefined) requirePlausible(source.rasterSize, result, parameters.crs);
     // The target is the requested reference system, with longitudes beyond 180°.
-    const named =
-      across === null ? result : gdal.translate(`${workFolder}/named.tif`, result, ['-a_srs', parameters.crs]);
+    const named = across === null ? result : gdal.translate(`${workFolder}/named.tif`, result, ['-a_srs', target]);
     if (named !== result) result.close();
     const { resampling: method } = parameters;
     const isClasses = method === 'mode' || source.bands.get(1).colorTable !== null;
@@ -118,7 +118,7 @@ function requirePlausible(
 
 /** Reports GDAL's reason without paths of the server. */
 function notWarped(cause: unknown, { x, y }: Gdal.Dataset['rasterSize'], code: string): KitError {
-  const reason = messageOf(cause).replace(/(\/[\w.-]+)+\/?/g, '');
+  const reason = withoutFolders(messageOf(cause));
   if (/create (0x\d+|\d+x0) dataset/.test(reason))
     return new KitError(
       'grid_implausible',

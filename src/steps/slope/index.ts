@@ -8,7 +8,7 @@ const degrees = 180 / Math.PI;
 /** Steepness of a digital elevation model, by Horn's formula. */
 export default definePixelStep({
   id: 'slope',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Slope',
   description: 'Steepness of the ground in an elevation raster, in degrees or in per cent, by the formula of Horn.',

@@ -41,7 +41,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
   );
   return defineStep({
     id: 'spectral-index',
-    version: '2.1.1',
+    version: '2.2.0',
     cases: new URL('./cases.json', import.meta.url),
     title: 'Spectral index',
     description,

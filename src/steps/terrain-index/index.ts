@@ -26,7 +26,7 @@ const indices = {
 /** Indices of the heights around a pixel: topographic position (TPI), ruggedness (TRI) and roughness. */
 export default definePixelStep({
   id: 'terrain-index',
-  version: '1.0.0',
+  version: '1.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Terrain index',
   description:

@@ -33,7 +33,7 @@ const classFields = { zone: 'string', band: 'string', value: 'real', count: 'rea
 /** Statistics of the bands of a raster within each of some areas. */
 export default defineStep({
   id: 'zonal-statistics',
-  version: '2.1.1',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Zonal statistics',
   description:

@@ -6,7 +6,7 @@ const number = (title: string, description: string, value: number) =>
 /** An example to replace by your own: measured values from the numbers that a file stores, as value * factor + offset. */
 export default definePixelStep({
   id: 'scale',
-  version: '2.0.0',
+  version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Scale and offset',
   description:

@@ -2,6 +2,7 @@ import { extname, join } from 'node:path';
 import gdal from 'gdal-async';
 import type { SourceType } from '../../../contract/index.ts';
 import { boxOf, footprintOf, footprintOfBox, type Box, type Footprint } from '../../../raster/footprint.ts';
+import { isInDegrees } from '../../../raster/affine.ts';
 import { srsOfLayers } from '../../../raster/layer-srs.ts';
 import { toLonLat } from '../../../raster/lon-lat.ts';
 import { notA, nowhere, type Found, type Inspector } from './facts.ts';
@@ -178,7 +179,7 @@ function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null 
       [maxX, maxY],
       [minX, maxY],
     ];
-    const outline = footprintOf(corners, srs.isGeographic() ? (x, y) => [x, y] : toLonLat(gdal, srs));
+    const outline = footprintOf(corners, isInDegrees(srs) ? (x, y) => [x, y] : toLonLat(gdal, srs));
     return outline && boxOf(outline);
   });
   const known = boxes.filter((box) => box !== null);

@@ -1,10 +1,27 @@
 /** Polygons in longitude and latitude at 180°: each edge goes the short way round, and a polygon across 180° is split there (RFC 7946, 3.1.9). */
 
+import type { Geometry, Position as GeoPosition } from 'geojson';
+
 type Position = readonly [longitude: number, latitude: number];
 type Polygon = readonly (readonly Position[])[];
 
 /** Corners may lie this far round, as maps that do not wrap give them. */
 export const maxLongitude = 540;
+
+/** A geometry whose polygons are split at 180°. Heights stay where nothing is split. */
+export function geometryAcross180(geometry: Geometry): Geometry {
+  if (geometry.type === 'GeometryCollection')
+    return { ...geometry, geometries: geometry.geometries.map(geometryAcross180) };
+  if (geometry.type !== 'Polygon' && geometry.type !== 'MultiPolygon') return geometry;
+  const polygons = geometry.type === 'Polygon' ? [geometry.coordinates] : geometry.coordinates;
+  // Positions have a longitude and a latitude.
+  const split = splitAt180(polygons as unknown as Polygon[]) as unknown as GeoPosition[][][];
+  if (split.length === polygons.length && split.every((polygon, i) => polygon === polygons[i])) return geometry;
+  const [only, ...others] = split;
+  return only && others.length === 0
+    ? { type: 'Polygon', coordinates: only }
+    : { type: 'MultiPolygon', coordinates: split };
+}
 
 /** The same polygons with longitudes from -180 to 180. Polygons that stay on one side of 180° are unchanged. */
 export function splitAt180(polygons: readonly Polygon[]): Polygon[] {
@@ -66,12 +83,13 @@ function clipped(ring: readonly Position[], turn: number): Position[] | null {
 function cutAt(ring: readonly Position[], meridian: number, side: 1 | -1): Position[] {
   const isIn = ([longitude]: Position) => (longitude - meridian) * side >= 0;
   const kept: Position[] = [];
-  for (let i = 0; i + 1 < ring.length; i++) {
-    const [from, to] = [ring[i]!, ring[i + 1]!];
+  for (const [i, from] of ring.entries()) {
+    const to = ring[i + 1];
+    if (!to) break;
     if (isIn(from)) kept.push(from);
     if (isIn(from) === isIn(to)) continue;
     const share = (meridian - from[0]) / (to[0] - from[0]);
     kept.push([meridian, from[1] + share * (to[1] - from[1])]);
   }
-  return kept.length === 0 ? [] : [...kept, kept[0]!];
+  return [...kept, ...kept.slice(0, 1)];
 }
