@@ -33,7 +33,7 @@ const standsOn = {
  * them, assemble them from their parts, and load no more than a command needs.
  */
 const faces = {
-  contract: ['index', 'keys', 'kit-error'],
+  contract: ['index', 'antimeridian', 'did-you-mean', 'keys', 'kit-error'],
   files: ['index'],
   child: ['index', 'in-child', 'protocol'],
   server: ['index'],

@@ -454,7 +454,7 @@ function provideOptional() {
 }
 
 async function buildGdal(node) {
-  say('building the GDAL binding; this takes 2 to 5 minutes, once');
+  say(`building the GDAL binding; this takes 2 to 5 minutes on an idle machine, once. Its log is ${buildLog}`);
   const [command, ...first] = npmCommand(node);
   const log = openSync(buildLog, 'w');
   const started = Date.now();

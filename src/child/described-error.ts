@@ -1,5 +1,5 @@
 import { KitError } from '../contract/kit-error.ts';
-import { withoutFolders } from '../files/without-folders.ts';
+import { withoutFolders } from '../files/index.ts';
 import { kindOfPlainError } from './failure-kind.ts';
 import type { FromChild } from './protocol.ts';
 

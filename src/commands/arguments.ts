@@ -1,3 +1,4 @@
+import { didYouMean } from '../contract/did-you-mean.ts';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { KitError } from '../contract/kit-error.ts';
 import { messageOf } from '../files/index.ts';
@@ -35,7 +36,14 @@ export function readArguments<const Config extends ArgumentsConfig>(
     // `args` changes nothing of what they are parsed into.
     return parseArgs({ ...config, args: unambiguous(args, config) }) as Given<Config>;
   } catch (error) {
-    throw wrongArguments(messageOf(error), usage);
+    const [, unknown] = /^Unknown option '--([a-z-]+)'/.exec(messageOf(error)) ?? [];
+    const options = Object.keys(config.options).map((name) => `--${name}`);
+    throw wrongArguments(
+      unknown === undefined
+        ? messageOf(error)
+        : `there is no option --${unknown}${didYouMean(`--${unknown}`, options)}`,
+      usage,
+    );
   }
 }
 

@@ -61,7 +61,7 @@ async function verify({ reportFile, publicKeyFile, expectFile, ...demands }: Ver
     contradiction(report) ??
     unmetDemand(report, { ...demands, allowed });
   if (fault !== null) {
-    console.log(`NOT GOOD: ${fault}`);
+    console.log(`report rejected: ${fault}`);
     return verified.notGood;
   }
   const facts = [
@@ -76,7 +76,7 @@ async function verify({ reportFile, publicKeyFile, expectFile, ...demands }: Ver
     report.finishedAt,
   ].join('  ');
   if (publicKeyFile !== null) {
-    console.log(`good: ${facts}`);
+    console.log(`report verified: ${facts}`);
     return verified.good;
   }
   console.log(
@@ -243,7 +243,10 @@ async function waitForApp(launchUrl: string, signal: AbortSignal): Promise<void>
       return;
     } catch {
       signal.throwIfAborted();
-      if (!told) console.log(`waiting for the app at ${origin}`);
+      if (!told)
+        console.log(
+          `waiting up to ${appStartMs / 1000} s for an app at ${origin}: start it with this sandbox as its PLATFORM_URL`,
+        );
       if (performance.now() > giveUpAt)
         throw new KitError(
           'app_away',

@@ -1,3 +1,4 @@
+import { didYouMean } from '../contract/did-you-mean.ts';
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,10 +25,11 @@ export default defineCommand(import.meta, {
     const given = readDemoOptions(line, callerFolder());
     const definition = await loadMyApp();
     const options = { ...given, stepId: given.stepId ?? definition.steps[0]?.id ?? '', definition };
-    if (!definition.steps.some(({ id }) => id === options.stepId))
+    const known = definition.steps.map(({ id }) => id);
+    if (!known.includes(options.stepId))
       throw new KitError(
         'bad_arguments',
-        `there is no step ${JSON.stringify(options.stepId)}; there are ${definition.steps.map(({ id }) => id).join(', ')}`,
+        `there is no step ${JSON.stringify(options.stepId)}; there are ${known.join(', ')}${didYouMean(options.stepId, known)}`,
       );
     const scratch = scratchFolder('demo');
     const folder = scratch.path;

@@ -125,7 +125,7 @@ export default defineCommand(import.meta, {
         cancel: 'outside',
         cases: [
           {
-            name: 'as it was when the step was made: put what it must be in its place',
+            name: 'recorded when the step was generated: replace it by your own expectation',
             inputs: { input: [tinyInput] },
             expect: { output: looked.expected },
           },
@@ -237,7 +237,7 @@ async function tryOut(
       workFolder,
       confinement,
     }).catch((error: unknown) => {
-      throw new KitError('bad_arguments', `the program does not do it: ${messageOf(error)}`);
+      throw new KitError('bad_arguments', `the program failed on a small test raster: ${messageOf(error)}`);
     });
     const extension = extname(fileName).toLowerCase();
     const kind = /^\.tiff?$/.test(extension) ? 'raster' : extensionsOf.vector.has(extension) ? 'vector' : null;
@@ -300,7 +300,7 @@ async function prove(module: string, id: string, folder: string, confinement: Co
   const exempt = Object.fromEntries(
     Object.entries(failed)
       .filter(([name]) => !name.startsWith('case: '))
-      .map(([name, why]) => [name, `so since the step was made: ${why}`]),
+      .map(([name, why]) => [name, `failed when the step was generated: ${why}`]),
   );
   if (Object.keys(exempt).length > 0) await writeFile(path, json({ exempt, ...cases }));
   for (const [why, same] of Map.groupBy(Object.entries(failed), ([, reason]) => reason))

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { assumedProfile, KitError, wireProfile, type WireChanges, type WireProfile } from '../contract/index.ts';
-import { importDefault, messageOf } from '../files/index.ts';
+import { codeOf, importDefault, messageOf } from '../files/index.ts';
 
 /** The wire profile in a file: data as JSON, or the default export of a module, which may be an app. Throws `KitError`. */
 export async function readWireProfile(file: string, folder: string): Promise<WireProfile> {
@@ -27,7 +27,9 @@ async function readJson(path: string): Promise<WireChanges> {
     // `wireProfile` checks it.
     return JSON.parse(await readFile(path, 'utf8')) as WireChanges;
   } catch (cause) {
-    throw new KitError('bad_arguments', `--profile ${path} cannot be read as JSON: ${messageOf(cause)}`, {
+    const message =
+      codeOf(cause) === 'ENOENT' ? 'there is no such file' : `cannot be read as JSON: ${messageOf(cause)}`;
+    throw new KitError('bad_arguments', `--profile ${path}: ${message}`, {
       cause,
     });
   }

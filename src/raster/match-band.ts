@@ -1,3 +1,4 @@
+import { didYouMean } from '../contract/did-you-mean.ts';
 import { KitError } from '../contract/kit-error.ts';
 
 /** Describes a problem with an input, in words that its owner can act on. */
@@ -58,7 +59,10 @@ export function matchBand<Band extends NamedBand>(bands: readonly Band[], name: 
     );
   throw new SceneError(
     'band_not_found',
-    `no band has the name ${JSON.stringify(name)}; the input has ${bands.map(told).join(', ') || 'no bands'}`,
+    `no band has the name ${JSON.stringify(name)}; the input has ${bands.map(told).join(', ') || 'no bands'}${didYouMean(
+      name,
+      bands.flatMap(({ names }) => names),
+    )}`,
     { name },
   );
 }

@@ -129,6 +129,6 @@ export function readSecret(env: NodeJS.ProcessEnv, name: string): string | null 
     }
   }
   if (value !== null && !/^[\x21-\x7e]+$/.test(value))
-    throw new SandboxConfigError(`${name} must be printable ASCII without spaces`);
+    throw new SandboxConfigError(`${name} must be printable ASCII without spaces; make one with: openssl rand -hex 32`);
   return value;
 }

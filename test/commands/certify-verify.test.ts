@@ -49,7 +49,7 @@ test('a report with failures that were expected is good only if the failures are
   const refused = await verify(report);
   expect([refused.status, refused.output]).toEqual([
     1,
-    expect.stringMatching(/^NOT GOOD: 1 failures were expected .*\*: upload-after-approval/m),
+    expect.stringMatching(/^report rejected: 1 failures were expected .*\*: upload-after-approval/m),
   ]);
   const file = join(folder, 'known.json');
   await writeFile(file, JSON.stringify(known));

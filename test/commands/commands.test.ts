@@ -85,7 +85,7 @@ test('sandbox: without a key one is made, shown once, and works', { tags: [onlyI
 });
 
 test.each([
-  ['sandbox', ['--prot', '1'], {}, /Unknown option '--prot'[^]*usage: npm run sandbox/],
+  ['sandbox', ['--prot', '1'], {}, /there is no option --prot\. Did you mean --port\?[^]*usage: npm run sandbox/],
   ['sandbox', ['--port', 'x'], {}, /^--port x must be an integer/],
   ['app', [], {}, /^PLATFORM_URL is required/],
   ['app', [], { ...appEnv, POLL_INTERVAL_MS: '100' }, /^POLL_INTERVAL_MS=100 must be 2000 to 5000/],

@@ -67,7 +67,7 @@ test(
       stderr: expect.stringContaining('your app has a step half') as string,
     });
     await expect(newStep(folder, 'nothing', '--from', 'gdaldem nonsense <input> <output>')).rejects.toMatchObject({
-      stderr: expect.stringContaining('the program does not do it: gdaldem ended with code') as string,
+      stderr: expect.stringContaining('the program failed on a small test raster: gdaldem ended with code') as string,
     });
     expect(await readFile(join(folder, 'src/my-app/app.ts'), 'utf8')).not.toContain('nothing');
   },

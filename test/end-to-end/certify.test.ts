@@ -363,19 +363,22 @@ test('npm run certify: the reference app passes the whole plan; reports are writ
   expect(await verify(files.json, '--public-key', join(folder, 'public.pem'))).toMatchObject({
     status: 0,
     output: expect.stringMatching(
-      /^good: FINISHED PASSED .* level exemplary {2}challenge of-this-test {2}0 expected failures/m,
+      /^report verified: FINISHED PASSED .* level exemplary {2}challenge of-this-test {2}0 expected failures/m,
     ) as string,
   });
   const demanded = ['--level', 'exemplary', '--challenge', 'of-this-test'];
   expect(await verify(files.json, ...demanded)).toMatchObject({ status: 0 });
   expect(await verify(files.json, '--challenge', 'other')).toMatchObject({
     status: 1,
-    output: expect.stringContaining('NOT GOOD: the challenge other is demanded') as string,
+    output: expect.stringContaining('report rejected: the challenge other is demanded') as string,
   });
   expect((await verify(files.json, '--public-key', other)).output).toContain('the signature does not match');
   const forged = join(folder, 'forged.json');
   await writeFile(forged, JSON.stringify({ ...written, app: 'http://another.example/launch' }));
-  expect(await verify(forged)).toMatchObject({ status: 1, output: expect.stringContaining('NOT GOOD') as string });
+  expect(await verify(forged)).toMatchObject({
+    status: 1,
+    output: expect.stringContaining('report rejected') as string,
+  });
   (written.scenarios[0]!.launches[0]!.calls as unknown[]).pop();
   await writeFile(forged, JSON.stringify(written));
   expect((await verify(forged)).output).toContain('is not the one that certify recorded');
@@ -406,7 +409,7 @@ test('two loops burn both cores and the sandbox stands still for 10 s: no accusa
 
 test.each([
   [['--launch-url', 'ftp://x'], /--launch-url ftp:\/\/x must be an http or https address/],
-  [['--scenario', 'nope'], /--scenario nope is not in the plan/],
+  [['--scenario', 'nope'], /there is no scenario nope; there are approve-at-once/],
   [['--start-request', 'api/runs'], /must be a method, a path/],
   [['--start-request', 'POST api/runs {'], /is not JSON/],
   [['--json', '/nowhere/r.json', '--html', '/tmp/r.html'], /\/nowhere\/r.json cannot be written \(ENOENT\)/],

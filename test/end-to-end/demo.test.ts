@@ -123,7 +123,7 @@ describe.concurrent('demo', () => {
     [['--param', 'nope'], /--param nope must be name=value/],
     [['--input', '/no/such/file'], /\/no\/such\/file: there is no such file or folder/],
     [['--decision', 'maybe'], /--decision maybe must be one of approve, reject, expire/],
-    [['--stpe', 'ndvi'], /Unknown option '--stpe'/],
+    [['--stpe', 'ndvi'], /there is no option --stpe\. Did you mean --step\?/],
     [['--out', '/dev/null/out'], /--out \/dev\/null\/out cannot be made or written to \(ENOTDIR\)/],
   ])('%j: exit 1, and what is wrong', { tags: [onlyInAll] }, async (args, message) => {
     const { code, text } = await demo('--out', await testFolder(), ...args);

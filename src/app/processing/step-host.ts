@@ -1,3 +1,4 @@
+import { didYouMean } from '../../contract/did-you-mean.ts';
 import { basename, join } from 'node:path';
 import { KitError } from '../../contract/index.ts';
 import {
@@ -147,8 +148,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
   function find(stepId: string): AnyStep {
     const step = steps.find(({ id }) => id === stepId);
     if (!step) {
-      const known = steps.map(({ id }) => id).join(', ');
-      throw new KitError('unknown_step', `there is no step ${JSON.stringify(stepId)}; there are ${known}`, {
+      const known = steps.map(({ id }) => id);
+      const message = `there is no step ${JSON.stringify(stepId)}; there are ${known.join(', ')}${didYouMean(stepId, known)}`;
+      throw new KitError('unknown_step', message, {
         status: 400,
         data: { stepId },
       });

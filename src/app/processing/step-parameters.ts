@@ -1,3 +1,4 @@
+import { didYouMean } from '../../contract/did-you-mean.ts';
 import * as z from 'zod';
 import { KitError, withCount, type ValidationDetail } from '../../contract/index.ts';
 import { areaInWords, type Area } from '../../steps/area.ts';
@@ -89,14 +90,14 @@ export function checkParameters(step: StepDeclaration, parameters: unknown): Ste
   const read = step.parameters.strict().safeParse(parameters ?? {}, { error: inWords });
   // Parameters are scalars and areas: the definition was checked for it.
   if (read.success) return read.data as StepParameters;
-  const known = Object.keys(step.parameters.shape).join(', ') || 'none';
+  const known = Object.keys(step.parameters.shape);
   throw new InvalidParametersError(
     step.id,
     read.error.issues.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
         ? issue.keys.map((key) => ({
             path: key.slice(0, 100),
-            message: `is not a parameter of this step, which knows ${known}`,
+            message: `is not a parameter of this step, which knows ${known.join(', ') || 'none'}${didYouMean(key, known)}`,
           }))
         : [{ path: issue.path.join('.') || 'parameters', message: issue.message }],
     ),

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../contract/did-you-mean.ts';
 import { resolve } from 'node:path';
 import { wrongArguments, type Given } from '../arguments.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';
@@ -135,7 +136,7 @@ export function readCertifyOptions(
     };
   }
   for (const name of onlyOfVerify) if (values[name] !== undefined) throw wrong(`--${name} belongs to verify`);
-  if (verb !== undefined) throw wrong(`${verb} is not something that certify knows`);
+  if (verb !== undefined) throw wrong(`certify takes no argument ${verb}; it takes verify, and a report`);
   const launchUrl = values['launch-url'] ?? null;
   if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
     throw wrong(`--launch-url ${launchUrl} must be an http or https address`);
@@ -145,9 +146,10 @@ export function readCertifyOptions(
   const patience = Number(values.patience ?? 60);
   if (!(patience >= 5 && patience <= 86_400)) throw wrong(`--patience ${values.patience} must be 5 to 86400 seconds`);
   const only = values.scenario ?? [];
+  const known = [...scenarios.map(({ id }) => id), 'restarted'];
   for (const id of only)
-    if (!scenarios.some((one) => one.id === id) && id !== 'restarted')
-      throw wrong(`--scenario ${id} is not in the plan`);
+    if (!known.includes(id))
+      throw wrong(`there is no scenario ${id}; there are ${known.join(', ')}${didYouMean(id, known)}`);
   if (only.includes('restarted') && values['restart-command'] === undefined)
     throw wrong('--scenario restarted needs --restart-command: what restarts the app');
   return {

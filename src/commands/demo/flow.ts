@@ -93,7 +93,7 @@ async function chooseInput(
   const items = await session.searchItems({ collections: [scene], limit: maxItems });
   if ((await countImportedFiles(sandbox, scene)) === stagedFiles) return platformInput(items, report);
   report.line(
-    "input              from the app's own folder: the catalog does not take all of it, for want of a place on the map or a fitting format",
+    "input              from the app's own folder: the catalog does not read all of it, because it is not georeferenced or not a raster",
   );
   return { type: 'local', path: scene };
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { didYouMean } from '../did-you-mean.ts';
 import { KitError } from '../kit-error.ts';
 import { errorCodes } from '../error-codes.ts';
 import { callChanges, wireName, type CallChanges } from './call-changes.ts';
@@ -7,6 +8,18 @@ import { changedForm, pathFieldsOf, type WireField } from './wire-form.ts';
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const positive = z.int().min(1);
+
+const limits = z
+  .strictObject({
+    operationWindowMs: positive,
+    pollIntervalMs: z.strictObject({ min: positive, max: positive }).refine(({ min, max }) => min <= max),
+    tokenLifetimeMs: positive,
+    tokenLifetimeMaxMs: positive,
+    tokenRenewalGraceMs: z.int().min(0),
+    chunkBytes: positive,
+    maxPartNumber: positive,
+  })
+  .partial();
 
 const schema = z.strictObject({
   name: z.string().min(1).max(100),
@@ -24,18 +37,7 @@ const schema = z.strictObject({
     .optional(),
   severalOutputs: z.enum(['uploads', 'zip'], 'must be uploads or zip').optional(),
   uploadsCollection: z.string().includes(':userId', 'must hold :userId').optional(),
-  limits: z
-    .strictObject({
-      operationWindowMs: positive,
-      pollIntervalMs: z.strictObject({ min: positive, max: positive }).refine(({ min, max }) => min <= max),
-      tokenLifetimeMs: positive,
-      tokenLifetimeMaxMs: positive,
-      tokenRenewalGraceMs: z.int().min(0),
-      chunkBytes: positive,
-      maxPartNumber: positive,
-    })
-    .partial()
-    .optional(),
+  limits: limits.optional(),
   errors: z
     .strictObject({
       fields: z
@@ -65,7 +67,11 @@ export function readWireChanges(value: unknown): WireChanges {
   const read = schema.safeParse(value);
   if (!read.success)
     throw new WireChangesError(
-      read.error.issues.map(({ path, message }) => `${path.join('.') || 'profile'}: ${message}`),
+      read.error.issues.flatMap((issue) =>
+        issue.code === 'unrecognized_keys'
+          ? issue.keys.map((key) => unknownKey(issue.path, key))
+          : [`${issue.path.join('.') || 'profile'}: ${issue.message}`],
+      ),
     );
   const problems = Object.entries(read.data.calls ?? {}).flatMap(([name, changes]) =>
     // The schema lets no other names through.
@@ -73,6 +79,22 @@ export function readWireChanges(value: unknown): WireChanges {
   );
   if (problems.length > 0) throw new WireChangesError(problems);
   return read.data;
+}
+
+/** Names that a profile has at a place; none where they differ from call to call. */
+const namesAt: Readonly<Record<string, readonly string[]>> = {
+  '': Object.keys(schema.shape),
+  calls: wireCallNames,
+  pages: ['approvals', 'item'],
+  limits: Object.keys(limits.shape),
+};
+
+function unknownKey(path: readonly PropertyKey[], key: string): string {
+  const known = namesAt[path.join('.')] ?? [];
+  const place = [...path, key].map(String).join('.').slice(0, 200);
+  return known.length === 0
+    ? `${place} is not known here`
+    : `${place} is not known; known are ${known.join(', ')}${didYouMean(key, known)}`;
 }
 
 function problemsOf(name: WireCallName, changes: CallChanges): string[] {

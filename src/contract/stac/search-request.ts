@@ -129,9 +129,9 @@ function hasLines(coordinates: unknown[], depth: number): boolean {
 
 /** Paging and query members of other catalogs. They are rejected, because a client would otherwise receive the first page forever. */
 const notHere = {
-  page: z.undefined('is no member of a search: use offset, or follow the link next').optional(),
-  token: z.undefined('is no member of a search: use offset, or follow the link next').optional(),
-  query: z.undefined('is no member of a search: use filter, in CQL2-JSON').optional(),
+  page: z.undefined('is not supported: use offset, or follow the link next').optional(),
+  token: z.undefined('is not supported: use offset, or follow the link next').optional(),
+  query: z.undefined('is not supported: use filter, in CQL2-JSON').optional(),
 };
 
 /** @assumed search-extras: everything but bbox, collections, datetime, limit, offset and sortby: as STAC's item search and its extensions have it */
