@@ -10,7 +10,7 @@ import { extensionsOf } from '../app/processing/run-input.ts';
 import type { StepJobInput } from '../app/processing/step-job.ts';
 import { KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, runInChild, type Confinement } from '../child/index.ts';
-import { messageOf, ownJson, scratchFolder } from '../files/index.ts';
+import { kitCommand, messageOf, ownJson, scratchFolder } from '../files/index.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import type { Looked } from '../testing/step-battery/look-job.ts';
 import { wrongArguments } from './arguments.ts';
@@ -38,7 +38,7 @@ const usage = `usage: npm run new-step -- ID [options]: a step of your own, with
   --from COMMAND     a program for the work: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
   --file NAME        name of the file that the program writes (default ID.tif)
 
-Writes the folder of the step, registers it in your app, and runs the step tests (npx marketplace-app-kit test-step ID).`;
+Writes the folder of the step, registers it in your app, and runs the step tests (${kitCommand} test-step ID).`;
 
 /** A line for each case. */
 function json({
@@ -309,7 +309,7 @@ async function prove(module: string, id: string, folder: string, confinement: Co
   console.log(
     own.length > 0
       ? `its own cases fail: ${own.join(', ')}`
-      : `the step tests pass${Object.keys(exempt).length > 0 ? ', except for the checks that cases.json exempts: fix the step, or give the reason there' : ''}. Run it again: npx marketplace-app-kit test-step ${id}`,
+      : `the step tests pass${Object.keys(exempt).length > 0 ? ', except for the checks that cases.json exempts: fix the step, or give the reason there' : ''}. Run it again: ${kitCommand} test-step ${id}`,
   );
   return own.length > 0 ? 1 : 0;
 }

@@ -17,7 +17,7 @@ import {
   runInChild,
   type Confinement,
 } from '../child/index.ts';
-import { messageOf, scratchFolder } from '../files/index.ts';
+import { kitCommand, messageOf, scratchFolder } from '../files/index.ts';
 import { compareJob, type CompareInput } from '../raster/index.ts';
 import { isCommand } from '../steps/command.ts';
 import { outputsOf, type AnyStep } from '../steps/step.ts';
@@ -29,7 +29,7 @@ import { bringInputs } from './reproduce/given-inputs.ts';
 import { readRecorded, type Recorded } from './reproduce/recorded.ts';
 import { digestFile } from './digest-file.ts';
 
-const usage = `usage: npx marketplace-app-kit reproduce FILE|RUN [options]: makes an output once more, and compares the two
+const usage = `usage: ${kitCommand} reproduce FILE|RUN [options]: makes an output once more, and compares the two
 
   FILE           an output of your app (GeoTIFF, GeoPackage, GeoJSON), or the JSON of a run
   RUN            the id of a run in your app's database (DATA_DIR, DATABASE_URL)

@@ -8,9 +8,9 @@ import { wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
 import { confine } from './confine.ts';
 import { loadMyApp } from './my-app.ts';
-import { messageOf } from '../files/index.ts';
+import { kitCommand, messageOf } from '../files/index.ts';
 
-const usage = `usage: npx marketplace-app-kit test-step [ID] [options]: runs the step tests
+const usage = `usage: ${kitCommand} test-step [ID] [options]: runs the step tests
 
   ID             a step of your app (default: every one that has cases)
   --bail         stop at the first failure

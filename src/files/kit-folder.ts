@@ -10,6 +10,9 @@ export const kitRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(
 /** The kit was installed by a package manager, and is not a repository of its own. */
 export const isPackage = !existsSync(join(kitRoot, 'src', 'commands'));
 
+/** Beginning of a command line that runs a command of the kit: as a package of a project, or in a fork, without a link that npm has to make first. */
+export const kitCommand = isPackage ? 'npx marketplace-app-kit' : 'npm run kit --';
+
 /** Version of the kit's package. */
 export const kitVersion = ownJson<{ version: string }>(readFileSync(join(kitRoot, 'package.json'), 'utf8')).version;
 

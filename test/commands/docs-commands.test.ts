@@ -27,7 +27,7 @@ const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^npm run (dev|sandbox|app)\b/, 'servers: test/commands, test/end-to-end'],
   [/^npm run (certify|drift|replay)\b/, 'test/end-to-end/certify, test/drift, test/end-to-end/bundles'],
   [/^npm run new-step\b/, 'test/commands/new-step'],
-  [/^npx marketplace-app-kit (test-step|reproduce RUN)\b/, 'test/commands/test-step, test/app/provenance'],
+  [/^npm run kit -- (test-step|reproduce RUN)\b/, 'test/commands/test-step, test/app/provenance'],
   [/^npm run demo -- --step snow-cover\b/, 'a step that new-step makes: test/commands/new-step'],
   [/^npx (oxlint|oxfmt)\b/, 'npm test itself'],
   [/^npm run test:(all|fresh|images)\b/, '.ci/run'],
@@ -35,7 +35,7 @@ const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^npm run setup\b/, 'the set-up of every command'],
   [/^npm run docs\b/, 'test/release/site'],
   [/^npx marketplace-app-kit certify\b/, 'test/package'],
-  [/^npx marketplace-app-kit forget-user\b/, 'test/commands/forget-user'],
+  [/^npm run kit -- forget-user\b/, 'test/commands/forget-user'],
   [/^gdalinfo 'STACIT/, 'a running sandbox'],
   [/^npm install marketplace-app-kit\b/, 'test/package'],
   [

@@ -6,9 +6,11 @@ import { join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { appErrors, type AppErrorCode } from '../../src/app/app-errors.ts';
+import { checkParameters } from '../../src/app/processing/step-parameters.ts';
 import { errorCodes } from '../../src/contract/index.ts';
 import { pageOf, type BenchResults } from '../../lab/bench/page.ts';
 import { endpoints } from '../support/documented.ts';
+import allSteps from '../support/all-steps.ts';
 import { projectRoot } from '../support/folders.ts';
 
 const text = (path: string) => readFile(join(projectRoot, path), 'utf8');
@@ -40,7 +42,8 @@ test('docs/configuration.md names every setting, and no other', async () => {
       .map(([, name]) => name!)
       .filter(
         (name) =>
-          !name.endsWith('_FILE') && !['X', 'NAME', 'PATH', 'NODE_ENV', 'MY_APP', 'PLATFORM_TOKEN'].includes(name),
+          !name.endsWith('_FILE') &&
+          !['X', 'NAME', 'PATH', 'NODE_ENV', 'MY_APP', 'PLATFORM_TOKEN', 'OTEL_EXPORTER_OTLP_HEADERS'].includes(name),
       ),
   );
   expect([...documented].sort()).toEqual([...settings].sort());
@@ -73,6 +76,19 @@ test('docs/contract.md names every file of the contract that assumes something',
 test('docs/sandbox.md names every path that the sandbox serves', async () => {
   const page = await text('docs/sandbox.md');
   for (const path of await endpoints()) expect(page, path).toContain(path);
+});
+
+test('bodies of docs/app-api.md start a run of the step that they name', async () => {
+  const blocks = [...(await text('docs/app-api.md')).matchAll(/```json\n([^]*?)```/g)];
+  const bodies = blocks
+    // A body of a page is an object.
+    .map(([, code = '']) => JSON.parse(code) as Record<string, unknown>)
+    .filter((body) => 'stepId' in body);
+  expect(bodies.length).toBeGreaterThan(0);
+  for (const { stepId, parameters } of bodies) {
+    const step = allSteps.steps.find(({ id }) => id === stepId);
+    expect(() => checkParameters(step!, parameters), String(stepId)).not.toThrow();
+  }
 });
 
 test('docs/app-api.md names every call of the app', async () => {
