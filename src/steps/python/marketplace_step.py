@@ -191,7 +191,7 @@ def _masked_statistics(band, mask, strip_rows):
     least = min(values.min() for values in strips() if values.size)
     most = max(values.max() for values in strips() if values.size)
     band.SetStatistics(least, most, mean, float(np.sqrt(variance)))
-    band.SetMetadataItem("STATISTICS_VALID_PERCENT", str(100 * count / (band.XSize * band.YSize)))
+    band.SetMetadataItem("STATISTICS_VALID_PERCENT", f"{100 * count / (band.XSize * band.YSize):.17g}")
 
 
 def pixels(function, nodata=None, data_type=None, description=None, strip_rows=256, reach=0):
