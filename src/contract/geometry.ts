@@ -1,7 +1,7 @@
 import { wktToGeoJSON } from 'betterknown';
 import type { Geometry, Position } from 'geojson';
 import * as z from 'zod';
-import { geometryAcross180, maxLongitude } from './antimeridian.ts';
+import { geometryAcross180 } from './antimeridian.ts';
 import { limits } from './limits.ts';
 
 const rule = 'must be well-known text in longitude and latitude, such as POLYGON((10 50, 11 50, 11 51, 10 50))';
@@ -55,8 +55,8 @@ export function faultOf(geometry: Geometry): string | null {
   const positions = positionsOf(geometry);
   if (positions.length > limits.geometryPositions) return tooManyPositions;
   if (positions.length === 0) return 'must not be empty';
-  // Corners of a polygon across 180° may go on past it.
-  const longest = geometry.type.endsWith('Polygon') ? maxLongitude : 180;
+  // Corners of a polygon across 180° may go on past it, for less than a turn.
+  const longest = geometry.type.endsWith('Polygon') ? 360 : 180;
   if (positions.some(([x, y]) => !isDegrees(x, longest) || !isDegrees(y, 90)))
     return 'must be in longitude (-180 to 180) and latitude (-90 to 90)';
   const rings =
