@@ -187,6 +187,9 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     ...confinementVariables,
   });
 
+const noKey =
+  'PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app';
+
 /**
  * Reads the app's settings once. Throws `ConfigError`. If `APP_SECRET` is not set, makes one in the
  * data folder and says so through `warn`.
@@ -197,20 +200,18 @@ export function readAppConfig(
   options: { role?: string | undefined; limits?: WireLimits | undefined } = {},
 ): AppConfig {
   const read = environment(options.limits ?? assumedLimits).safeParse(withoutEmpty(env));
+  const platformApiKey = readSecret(env, 'PLATFORM_API_KEY');
+  const hasKey = platformApiKey !== null && platformApiKey.reveal() !== '';
   if (!read.success) {
     const problems = read.error.issues.map((issue) => {
       const name = String(issue.path[0]);
       const value = env[name];
       return value ? `${name}=${shownSetting(value)} ${issue.message}` : `${name} ${issue.message}`;
     });
-    throw new ConfigError(problems.join('\n'));
+    throw new ConfigError([...problems, ...(hasKey ? [] : [noKey])].join('\n'));
   }
   const settings = read.data;
-  const platformApiKey = readSecret(env, 'PLATFORM_API_KEY');
-  if (!platformApiKey || platformApiKey.reveal() === '')
-    throw new ConfigError(
-      'PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app',
-    );
+  if (!hasKey) throw new ConfigError(noKey);
   if (!/^[\x21-\x7e]+$/.test(platformApiKey.reveal()))
     throw new ConfigError(
       'PLATFORM_API_KEY must be one word of letters, digits and signs that a header can carry: no spaces, no line ends',

@@ -32,6 +32,10 @@ describe('a bad value stops the start, and the message names variable, value and
     [{ PLATFORM_URL: 'http://user@platform' }, /PLATFORM_URL=/],
     [{ PLATFORM_API_KEY: undefined }, /PLATFORM_API_KEY .*is required/],
     [
+      { PLATFORM_URL: undefined, PLATFORM_API_KEY: undefined },
+      /PLATFORM_URL is required[^]*PLATFORM_API_KEY .*is required/,
+    ],
+    [
       { PLATFORM_API_KEY: undefined, PLATFORM_API_KEY_FILE: '/nope' },
       /PLATFORM_API_KEY_FILE=\/nope cannot be read: ENOENT/,
     ],

@@ -216,3 +216,24 @@ describe('names and units stay', () => {
     expect([description, unitType, scale]).toEqual(['red', 'reflectance', 0.0001]);
   });
 });
+
+test('a target with heights is one without them, as no value is converted', async () => {
+  const { path } = await run('reproject', { type: 'Float32', bands: [() => 100] }, { crs: 'EPSG:5972' });
+  const dataset = gdal.open(path);
+  const [srs, value] = [dataset.srs, dataset.bands.get(1).pixels.get(3, 3)];
+  dataset.close();
+  expect([srs?.isCompound(), srs?.isProjected(), value]).toEqual([false, true, 100]);
+});
+
+test('the lowest double marks missing pixels of a mosaic', async () => {
+  const lowest = -Number.MAX_VALUE;
+  const made: Made = { type: 'Float64', nodata: lowest, bands: [(x) => (x < 5 ? lowest : 3)] };
+  const east = { ...made, transform: [500_600, 30, 0, 5_000_000, 0, -30] };
+  const { bands } = (await run('mosaic', [made, east], { overlap: 'max' })).raster();
+  expect(bands[0]!.slice(0, 40)).toEqual(pixels(40, (i) => (i % 20 < 5 ? null : 3)));
+});
+
+test('a raster without a place is named by the rule, and not by a path of the server', async () => {
+  const made: Made = { epsg: null, transform: null, bands: [() => 1] };
+  await expect(run('mosaic', [made, made])).rejects.toMatchObject({ code: 'not_placed' });
+});

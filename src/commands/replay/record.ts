@@ -27,7 +27,14 @@ export async function record(url: string, wanted: Recorded): Promise<Bundle> {
     throw new KitError('sandbox_away', `no sandbox answers at ${sandbox.url}: name it with --sandbox URL`);
   });
   const bundleOf = (launchId: string) =>
-    sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`);
+    sandboxCall<Bundle>(sandbox, `launches/${encodeURIComponent(launchId)}/bundle`).catch((error: unknown) => {
+      if (!(error instanceof KitError && error.status === 404)) throw error;
+      throw new KitError(
+        'no_such_launch',
+        `the sandbox at ${sandbox.url} has seen no launch ${launchId}: copy the id from its inspector, or name another sandbox with --sandbox`,
+        { cause: error },
+      );
+    });
   if ('launchId' in wanted) return bundleOf(wanted.launchId);
   const config = readAppConfig({ PLATFORM_API_KEY: 'unused', PLATFORM_URL: sandbox.url, ...process.env }, () => {});
   return withLocalInputs(await bundleOf(await launchOfRun(sandbox, wanted.runId, config)), config.inputDir);
