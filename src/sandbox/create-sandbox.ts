@@ -185,6 +185,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   // A wire that is the contract's needs no translation.
   if (Object.keys(changes).some((part) => part !== 'name')) app.use(adaptWire(changes));
   app.use(requireOwnOriginToChange(services.publicUrl));
+  app.use('/public/stac', oneSlash);
   app.use(openApiRoutes(services.publicUrl));
   for (const slice of slices) {
     const routes = slice.routes?.(platform);
@@ -201,3 +202,10 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     close,
   };
 }
+
+/** Clients that join addresses as text send two slashes, which mean one. */
+const oneSlash: RequestHandler = (req, _res, next) => {
+  const [path = '', ...query] = req.url.split('?');
+  req.url = [path.replaceAll(/\/{2,}/g, '/'), ...query].join('?');
+  next();
+};

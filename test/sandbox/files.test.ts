@@ -175,6 +175,10 @@ describe('download URL', () => {
       '5000',
       'bytes',
     ]);
+    const etag = head.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"[^"]+"$/);
+    const ifRange = (tag: string) => fetch(url, { headers: { range: 'bytes=10-19', 'if-range': tag } });
+    expect([(await ifRange(etag)).status, (await ifRange('"another"')).status]).toEqual([206, 200]);
     // Only GET has ranges.
     const part = await fetch(url, { method: 'HEAD', headers: { range: 'bytes=10-19' } });
     expect([part.status, part.headers.get('content-length')]).toEqual([200, '5000']);

@@ -111,3 +111,12 @@ describe('a typo is an error', () => {
     expect(JSON.stringify(launched) + String(launched)).toContain('renewpolicy');
   });
 });
+
+test('two slashes in an address of the catalog are one', async () => {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const statusOf = async (path: string) =>
+    (await fetch(`${sandbox.url}${path}`, { headers: { 'x-api-key': apiKey } })).status;
+  expect(
+    await Promise.all(['/public/stac//search?limit=1', '/public/stac//', '/public/stac//nope'].map(statusOf)),
+  ).toEqual([200, 200, 404]);
+});

@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import {
   completeFileUpload,
@@ -23,7 +25,7 @@ import { receiveDirectUpload } from './direct-upload.ts';
 import type { DownloadLinks } from './download-links.ts';
 import type { FileProcessing } from './file-processing.ts';
 import type { FileRecord, Files } from './files.ts';
-import { readRange } from '../web/ranges.ts';
+import { readRange, setValidator } from '../web/ranges.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
 
 export interface FileRoutesOptions {
@@ -128,10 +130,11 @@ export function fileRoutes(options: FileRoutesOptions): Router {
 
   router
     .route('/download/:fileId')
-    .get(...before('file.download', link), (req, res, next) => {
+    .get(...before('file.download', link), async (req, res, next) => {
       const { useDefaultContentType = false } = contextOf(res);
       const file = getFile(req.params['fileId']);
       sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
+      setValidator(res, await stat(join(blobDir, file.blob)));
       readRange(req, file.size);
       res.sendFile(file.blob, { root: blobDir, dotfiles: 'allow', cacheControl: false }, (error) => {
         if (error && !res.headersSent) next(error);

@@ -16,7 +16,7 @@ import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.
 import { clientGone } from '../web/client-gone.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
-import { readRange } from '../web/ranges.ts';
+import { readRange, setValidator } from '../web/ranges.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import {
   assetPaths,
@@ -212,7 +212,9 @@ export function stacRoutes(options: StacRoutesOptions): Router {
           message: item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',
         });
       sendAsDownload(res, file.name, 'application/octet-stream');
-      readRange(req, (await stat(file.path)).size);
+      const stats = await stat(file.path);
+      setValidator(res, stats);
+      readRange(req, stats.size);
       res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
         if (error && !res.headersSent) next(error);
       });

@@ -1,4 +1,12 @@
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
+
+/** Gives a file's answer a strong validator (RFC 9110, 8.8.3), by which a reader of ranges notices another file: `If-Range`, `If-None-Match`. */
+export function setValidator(
+  res: Response,
+  { size, mtimeMs }: { readonly size: number; readonly mtimeMs: number },
+): void {
+  res.set('ETag', `"${size.toString(16)}-${Math.round(mtimeMs * 1_000).toString(16)}"`);
+}
 
 /**
  * Makes of a `Range` header what RFC 9110 (14.1.2) has it mean, before what answers it reads it: a suffix longer than the
