@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { fileName } from '../../src/contract/file.ts';
 import { readAppConfig } from '../../src/app/config.ts';
@@ -119,4 +120,22 @@ test('two slashes in an address of the catalog are one', async () => {
   expect(
     await Promise.all(['/public/stac//search?limit=1', '/public/stac//', '/public/stac//nope'].map(statusOf)),
   ).toEqual([200, 200, 404]);
+});
+
+test('a collection of an older version that no address can name takes no list with it', async () => {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const idsOf = async () => {
+    const answer = await fetch(`${sandbox.url}/public/stac/collections`, { headers: { 'x-api-key': apiKey } });
+    const { collections } = (await answer.json()) as { collections: { id: string }[] };
+    return [answer.status, ...collections.map(({ id }) => id)];
+  };
+  const before = await idsOf();
+  const database = new Sqlite(join(sandbox.dataDir, 'sandbox.db'));
+  database.exec(
+    "insert into collections select '..', catalog_id, title, description, license, keywords, created_at, 99 from collections limit 1",
+  );
+  database.close();
+  expect(await idsOf()).toEqual(before);
+  const root = await fetch(`${sandbox.url}/public/stac/`, { headers: { 'x-api-key': apiKey } });
+  expect(root.status).toBe(200);
 });

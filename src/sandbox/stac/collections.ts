@@ -1,3 +1,4 @@
+import { isPathSegment } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { ownJson } from '../../files/index.ts';
 
@@ -121,13 +122,14 @@ export class Collections {
     return row ? fromRow(row) : null;
   }
 
-  /** Returns the collections of one catalog, or all. */
+  /** Returns the collections of one catalog, or all, without rows of older versions that no address can name. */
   list(catalogId: string | null = null): CollectionRecord[] {
     return this.#database
       .prepare<{ catalogId: string | null }, CollectionRow>(
         'select * from collections where @catalogId is null or catalog_id = @catalogId order by position',
       )
       .all({ catalogId })
+      .filter(({ id }) => isPathSegment(id))
       .map(fromRow);
   }
 }
