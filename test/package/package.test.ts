@@ -312,7 +312,7 @@ test('--help says what there is, and what is wrong is told', async () => {
     expect((await kit(command, '--help')).stdout, command).toMatch(/^usage: [^]*\n\n/);
   await expect(kit('sandbax')).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/there is no command sandbax\n\nusage/) as string,
+    stderr: expect.stringMatching(/there is no command sandbax\. Did you mean sandbox\?\n\nusage/) as string,
   });
   await expect(kit('new', '.')).rejects.toMatchObject({
     stderr: expect.stringContaining('is not empty: new wrote nothing') as string,
