@@ -6,6 +6,8 @@ test.each([
   ['bandb', ['bandA', 'bandB'], '. Did you mean bandB?'],
   ['limt', ['limit', 'offset'], '. Did you mean limit?'],
   ['createOperatoin', ['createOperation', 'getOperation'], '. Did you mean createOperation?'],
+  ['--stpe', ['--step', '--set'], '. Did you mean --step?'],
+  ['lwir11', ['swir16', 'nir'], ''],
   ['nope', ['bandA', 'bandB'], ''],
   ['x', [], ''],
 ])('%s of %j', (given, known, wanted) => {
