@@ -418,7 +418,9 @@ test('the commands: a file of a launch, played again; what is wrong is said', { 
     text: expect.stringContaining('the same:') as string,
   });
   expect((await command('replay', [])).text).toContain('give a LAUNCH_ID, a FILE, or --run RUN_ID');
-  expect((await command('replay', ['launch_none', '--sandbox', platform.url])).text).toContain('404');
+  expect((await command('replay', ['launch_none', '--sandbox', platform.url])).text).toContain(
+    'has seen no launch launch_none: copy the id from its inspector',
+  );
   expect((await command('replay', ['none.json'])).text).toContain('none.json cannot be read (ENOENT)');
 });
 
