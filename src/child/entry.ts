@@ -8,10 +8,22 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';
+import { Defect, kindOfPlainError } from './failure-kind.ts';
 import type { FromChild, Job, ToChild } from './protocol.ts';
 
 const progressEveryMs = 100;
 let abort = new AbortController();
+let isBusy = false;
+
+/** An error that no code caught, or a rejected promise that nobody awaited. The state of the process is unknown after it. */
+process.on('uncaughtException', (error: unknown) => {
+  console.error(error);
+  if (!isBusy) process.exit(1);
+  const thrown = error instanceof Error ? error : new Error(String(error));
+  // A library's plain error means a damaged input only where the job's own code can catch it.
+  const mistake = kindOfPlainError(thrown) === 'input' ? new Defect(thrown) : thrown;
+  void send({ type: 'failed', ...describedError(mistake) }).then(() => process.exit(1));
+});
 
 function throttledProgress(): (fraction: number, note?: string) => void {
   let lastMs = -Infinity;
@@ -54,6 +66,7 @@ function ask(question: unknown): Promise<unknown> {
 
 async function start({ module, input, files, workFolder }: Extract<ToChild, { type: 'start' }>): Promise<FromChild> {
   abort = new AbortController();
+  isBusy = true;
   try {
     // The module of a job exports one.
     const { default: job } = (await import(module)) as { default: Job<unknown, unknown> };
@@ -63,6 +76,8 @@ async function start({ module, input, files, workFolder }: Extract<ToChild, { ty
     };
   } catch (error) {
     return { type: 'failed', ...describedError(error) };
+  } finally {
+    isBusy = false;
   }
 }
 

@@ -11,6 +11,7 @@ import type { ChildJob } from './child-job.ts';
 import { folderOf, runInChild } from './host.ts';
 import { CannotLinkError, makeLinks, planLending } from './lend-file.ts';
 import type { ChildLimits } from './limits.ts';
+import { ReportedJobError } from './reported-error.ts';
 import { ChildRunner } from './runner.ts';
 
 export interface ChildPoolOptions {
@@ -92,6 +93,7 @@ export class ChildPool {
   async #runOne<Output>(job: PoolJob<Output>): Promise<Output> {
     const child = await this.#childFor(job);
     const { paths, lends } = planLending(job.files ?? [], join(child.folder, 'in'));
+    let mayKeep = true;
     try {
       const { kind, ownFolders } = this.#options.confinement;
       await makeLinks(lends, { mayBeSymbolic: kind === 'none', readableIn: child.isOtherUser ? ownFolders : null });
@@ -102,9 +104,12 @@ export class ChildPool {
       return output;
     } catch (error) {
       if (error instanceof CannotLinkError) return await this.#runAlone(job);
+      // A process whose code has failed unexpectedly is about to end, or in a state that nobody knows.
+      mayKeep = !(error instanceof ReportedJobError && error.claimedKind === 'bug');
       throw error;
     } finally {
-      await this.#keep(child);
+      if (mayKeep) await this.#keep(child);
+      else this.#end(child);
     }
   }
 

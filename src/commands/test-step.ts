@@ -58,16 +58,18 @@ export default defineCommand(import.meta, {
       });
       /** For each error message, the first check that failed with it and the number of further checks. */
       const said = new Map<string, { first: string; more: number }>();
-      for (const { name, run, exempt } of checks) {
+      for (const { name, run, tookMs, exempt } of checks) {
         if (exempt !== undefined) {
           left += 1;
           console.log(`  exempt  ${name}: ${exempt}`);
           continue;
         }
+        const startMs = performance.now();
+        const seconds = () => ((tookMs?.() ?? performance.now() - startMs) / 1_000).toFixed(1);
         try {
           await run();
           passed += 1;
-          console.log(`  ok    ${name}`);
+          console.log(`  ok    ${name} (${seconds()} s)`);
         } catch (error) {
           failed += 1;
           const why = messageOf(error);

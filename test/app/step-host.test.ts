@@ -1,7 +1,8 @@
 /** The child process that a step runs in: its limits, its death, and what it may not see. */
-import { access, rm, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { access, readFile, rm, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import gdal from 'gdal-async';
 import { describe, expect, test, vi } from 'vitest';
 import { ChildJobError } from '../../src/child/index.ts';
 import { codeOf, folderBytes } from '../../src/files/index.ts';
@@ -180,6 +181,38 @@ describe('a bad step touches nothing but its run', () => {
   ])('%s: %s', async (stepId, code) => {
     const { run } = await startStepHost({ definition: badSteps });
     await expect(run(stepId, synthetic)).rejects.toMatchObject({ code });
+  });
+
+  test.each([
+    ['misusing', 'description is a read-only property', /bad-steps\.ts:\d+:\d+/],
+    ['opening-nothing', 'No such file or directory', /exist\.tif/],
+    ['needing-a-package', 'Install it where the app runs: npm install a-package-that-is-not-there', /Cannot find package/],
+    ['not-awaiting', 'the planted rejection', /bad-steps\.ts:\d+:\d+/],
+  ])('%s is a mistake of whoever wrote the step, with its place', async (stepId, message, place) => {
+    const { run } = await startStepHost({ definition: badSteps });
+    const error = await run(stepId, synthetic).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'job_failed', claimedKind: 'bug', childStack: expect.stringMatching(place) as string });
+    expect((error as Error).message).toContain(message);
+    // The next run gets another child.
+    await run('misusing', synthetic).catch((reason: unknown) =>
+      expect((reason as Error).message).toContain('description is a read-only property'),
+    );
+  });
+
+  test('a damaged input stays the fault of the input, even if a step reads it without the functions of the kit', async () => {
+    const { run, inputDir } = await startStepHost({ definition: badSteps });
+    const path = join(inputDir, 'damaged.tif');
+    const raster = gdal.open(path, 'w', 'GTiff', 256, 256, 1, 'Byte', ['COMPRESS=DEFLATE', 'TILED=YES']);
+    raster.srs = gdal.SpatialReference.fromEPSG(32_631);
+    raster.geoTransform = [500_000, 10, 0, 5_000_000, 0, -10];
+    const noise = Uint8Array.from({ length: 65_536 }, (_, i) => (Math.imul(i, 2_654_435_761) >>> 13) & 255);
+    raster.bands.get(1).pixels.write(0, 0, 256, 256, noise);
+    raster.close();
+    const local = { type: 'local', path: 'damaged.tif' } as const;
+    await expect(run('reading-by-itself', local)).rejects.toMatchObject({ claimedKind: 'bug' });
+    const bytes = await readFile(path);
+    await writeFile(path, bytes.fill(0, 600, bytes.length - 600));
+    await expect(run('reading-by-itself', local)).rejects.toMatchObject({ code: 'job_failed', claimedKind: 'input' });
   });
 
   test('an output that a step leaves open is named', async () => {

@@ -58,6 +58,24 @@ const steps = [
     await sleep(10_000);
   }),
   bad('exiting', async () => process.exit(0)),
+  bad('misusing', async ({ scene }) => void Object.assign(scene.onlyRaster(), { description: 'a new name' })),
+  bad('opening-nothing', async ({ gdal }) => void (await gdal.openAsync('/does/not/exist.tif'))),
+  bad('needing-a-package', async () => void (await import(['a-package', 'that-is-not-there'].join('-')))),
+  bad('not-awaiting', async ({ signal }) => {
+    void Promise.reject(new Error('the planted rejection'));
+    await sleep(60_000, undefined, { signal });
+  }),
+  bad('as-its-first-pixel-says', async (job) => {
+    const value = job.scene.bands[0]!.band.pixels.get(0, 0);
+    if (value === 2) for (;;);
+    if (value === 3) process.kill(process.pid, 'SIGKILL');
+    await writeElevation(job);
+  }),
+  bad('reading-by-itself', async ({ scene: { bands } }) => {
+    const { x: width, y: height } = bands[0]!.dataset.rasterSize;
+    await bands[0]!.band.pixels.readAsync(0, 0, width, height);
+    throw new Error('the input was to be damaged');
+  }),
   bad('throwing', async () => {
     throw new Error('a defect of the step');
   }),

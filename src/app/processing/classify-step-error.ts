@@ -1,25 +1,74 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Defect } from '../../child/in-child.ts';
+import gdal from 'gdal-async';
+import { KitError } from '../../contract/kit-error.ts';
+import { Defect, kindOfPlainError } from '../../child/in-child.ts';
+import type { AnyStep } from '../../steps/step.ts';
 
-/** Matches the file, line and column in the first frame of a stack. */
-const place = /^\s+at (?:.*\()?((?:file:\/\/|\/)[^\n]*?):(\d+):(\d+)\)?$/m;
+/** Matches the file, line and column of each frame of a stack. */
+const frames = /^\s+at (?:.*\()?((?:file:\/\/|\/)[^\n]*?):(\d+):(\d+)\)?$/gm;
 const construction = /^(?:new\s+)?Error\s*\(/;
+const missingPackage = /^Cannot find package '([^']+)'/;
+const kit = new URL('../../', import.meta.url);
+const fork = new URL('my-app/', kit);
+
+interface Opened {
+  readonly datasets: readonly gdal.Dataset[];
+}
 
 /**
- * A plain `Error` means one of two things: a library could not read a file, which is the user's to mend, or a step gave up
- * without saying how. The stack of the second begins where the step's code constructs it. Gives the error, or a `Defect`.
- * Steps of integrators call GDAL themselves, so no wrapper of the kit can stand around these calls.
+ * Gives the error of a step, or a `Defect` if whoever wrote the step must mend it.
+ *
+ * GDAL throws plain errors for a damaged input and for a misused function alike. A plain error is the maker's if the step's code
+ * constructs it. It is also the maker's if code outside the kit has a part in it, and every input can be read to its end.
  */
-export function classifyStepError(error: unknown): unknown {
-  if (!(error instanceof Error) || error.constructor !== Error || typeof error.stack !== 'string') return error;
-  const [, file = '', line, column] = place.exec(error.stack) ?? [];
-  if (file === '' || file.includes('/node_modules/gdal-async/') || file.includes('/node_modules/sharp/')) return error;
+export async function classifyStepError(error: unknown, step: AnyStep, inputs: readonly Opened[]): Promise<unknown> {
+  if (!(error instanceof Error) || error instanceof KitError || kindOfPlainError(error) !== 'input') return error;
+  const [, missing] = missingPackage.exec(error.message) ?? [];
+  if (missing !== undefined) error.message += `. Install it where the app runs: npm install ${missing}`;
+  if (missing !== undefined || isConstructedByStep(error)) return new Defect(error);
+  if (!(await isOfMaker(error, step))) return error;
+  return errorOfReading(inputs) ?? new Defect(error);
+}
+
+const framesOf = ({ stack = '' }: Error) =>
+  [...stack.matchAll(frames)].map(([, file = '', line, column]) => ({
+    url: file.startsWith('file:') ? file : `file://${file}`,
+    line: Number(line),
+    column: Number(column),
+  }));
+
+function isConstructedByStep(error: Error): boolean {
+  const [first] = framesOf(error);
+  if (first === undefined || first.url.includes('/node_modules/')) return false;
   try {
-    const source = readFileSync(file.startsWith('file:') ? fileURLToPath(file) : file, 'utf8');
-    const there = source.split('\n')[Number(line) - 1]?.slice(Number(column) - 1) ?? '';
-    return construction.test(there) ? new Defect(error) : error;
+    const source = readFileSync(fileURLToPath(first.url), 'utf8');
+    const there = source.split('\n')[first.line - 1]?.slice(first.column - 1) ?? '';
+    return construction.test(there);
   } catch {
+    return false;
+  }
+}
+
+/** GDAL's asynchronous functions leave no frame: the step decides then. */
+async function isOfMaker(error: Error, step: AnyStep): Promise<boolean> {
+  const isKits = ({ url }: { url: string }) =>
+    url.startsWith(kit.href) ? !url.startsWith(fork.href) : url.includes('/node_modules/');
+  const found = framesOf(error);
+  if (found.length > 0) return !found.every(isKits);
+  const steps: readonly unknown[] = Object.values(await import('../../steps/index.ts'));
+  return !steps.includes(step);
+}
+
+/** Reads every pixel and every feature. Null if all can be read. */
+function errorOfReading(inputs: readonly Opened[]): unknown {
+  try {
+    for (const dataset of inputs.flatMap(({ datasets }) => datasets)) {
+      dataset.bands.forEach((band) => void gdal.checksumImage(band));
+      dataset.layers.forEach((layer) => layer.features.forEach(() => {}));
+    }
+    return null;
+  } catch (error) {
     return error;
   }
 }

@@ -127,7 +127,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
       // The host has checked the parameters; `AnyStep` does not know their type.
       await step.run(stepJob as StepJob<never, string, never>);
     } catch (error) {
-      throw classifyStepError(error);
+      throw await classifyStepError(error, step, Object.values(inputs));
     }
     context.signal.throwIfAborted();
 

@@ -75,6 +75,7 @@ export interface BatteryAnswer {
   readonly isInputUntouched: boolean;
   /** Coordinate reference system of the first input, as the outputs' is told. */
   readonly inputCrs: string | null;
+  readonly tookMs: number;
 }
 
 /** Progress from here on is the host's: it checks what was left. */
@@ -88,13 +89,22 @@ const job: Job<BatteryInput, BatteryAnswer[]> = async ({ definition, stepId, run
   } = (await import(definition)) as { default: { steps: readonly AnyStep[] } };
   const step = steps.find(({ id }) => id === stepId)!;
   const answers: BatteryAnswer[] = [];
-  for (const [i, run] of runs.entries())
-    answers.push(await runOne(step, definition, run, join(context.workFolder, String(i))));
+  for (const [i, run] of runs.entries()) {
+    context.progress(i / runs.length, String(i));
+    const startMs = performance.now();
+    const answer = await runOne(step, definition, run, join(context.workFolder, String(i)));
+    answers.push({ ...answer, tookMs: performance.now() - startMs });
+  }
   return answers;
 };
 export default job;
 
-async function runOne(step: AnyStep, definition: string, run: BatteryRun, folder: string): Promise<BatteryAnswer> {
+async function runOne(
+  step: AnyStep,
+  definition: string,
+  run: BatteryRun,
+  folder: string,
+): Promise<Omit<BatteryAnswer, 'tookMs'>> {
   const inputs: StepJobInput['inputs'][number][] = [];
   const files: string[] = [];
   for (const [name, recipes] of Object.entries(run.inputs)) {

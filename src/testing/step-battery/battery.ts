@@ -3,7 +3,7 @@ import { KitError } from '../../contract/index.ts';
 import { mainInput, type AnyStep } from '../../steps/step.ts';
 import type { BatteryAnswer } from './battery-job.ts';
 import { isRaster, type RasterRecipe, type StepCases } from './cases.ts';
-import { fail, type BatteryCheck, type BatteryOptions, type Inputs, type Variant } from './check.ts';
+import { fail, smallTimeoutMs, type BatteryCheck, type BatteryOptions, type Inputs, type Variant } from './check.ts';
 import { isAsExpected, liesAsItsInput } from './expectation.ts';
 import { inOneChild } from './in-child.ts';
 import { largeChecks } from './large-checks.ts';
@@ -21,11 +21,17 @@ export function batteryOf(options: BatteryOptions): BatteryCheck[] {
   if (!base?.expect) throw new KitError('bad_cases', 'the first case must say what to expect: the battery varies it');
   const variants = [...ownCases(step, cases), ...(onlyCases ? [] : variantsOf(step, cases))];
   let answers: Promise<readonly BatteryAnswer[]> | undefined;
-  const answersOnce = () => (answers ??= inOneChild(options, variants, step));
+  let times: readonly number[] = [];
+  const answersOnce = () =>
+    (answers ??= inOneChild(options, variants, step, smallTimeoutMs).then((all) => {
+      times = all.map(({ tookMs }) => tookMs);
+      return all;
+    }));
   const checks: BatteryCheck[] = [
     ...variants.map((variant, i) => ({
       name: variant.name,
       run: async () => variant.holds((await answersOnce())[i]!, variant),
+      tookMs: () => times[i],
     })),
     { name: 'the same pixels twice', run: async () => sameTwice(await answersOnce(), variants) },
     { name: 'its input is as it was', run: async () => untouched(await answersOnce(), variants) },

@@ -9,6 +9,8 @@ import type { Gap } from './recipe.ts';
 export interface BatteryCheck {
   readonly name: string;
   readonly run: () => Promise<void>;
+  /** Time of the step on this check's input, once `run` has ended. Default: the time of `run`. */
+  readonly tookMs?: () => number | undefined;
   /** Reason why the step's cases exempt this check. Callers must not run exempt checks. */
   readonly exempt?: string;
 }
@@ -33,7 +35,10 @@ export const fail = (what: string): never => {
   throw new BatteryError(what);
 };
 
+/** Time limit of a check with a large input. */
 export const childTimeoutMs = 300_000;
+/** Time limit of a check with a small input. */
+export const smallTimeoutMs = 100_000;
 
 export type Inputs = Readonly<Record<string, readonly FileRecipe[]>>;
 

@@ -108,6 +108,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
       options,
       [{ name: '', inputs: sized(inputs, side, side), parameters, readsOutputs: false, stripPixels: smallStripPixels, holds: () => {} }], // oxfmt-ignore
       step,
+      childTimeoutMs,
     ).then(([answer]) =>
       answer?.failure ? fail(`it failed by ${answer.failure.code}: ${answer.failure.message}`) : answer!,
     );
