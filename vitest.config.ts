@@ -25,8 +25,8 @@ export default defineConfig({
     setupFiles: ['test/support/each-file.ts'],
     // Starts like the servers: keeps compiled code, for their children too.
     execArgv: ['--import', new URL('./scripts/preload.mjs', import.meta.url).href],
-    // Most of the time is spent waiting: for the platform's polling, for browsers, for processes that start again.
-    maxWorkers: 5,
+    // A part of the time is spent waiting: for the platform's polling, for browsers, for processes that start again.
+    maxWorkers: 3,
     maxConcurrency: 3,
     sequence: { sequencer: LongFirst },
     // Real servers, real polling, real child processes on shared machines: wide, and no test measures time by it.

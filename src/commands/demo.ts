@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkParameters, parameterSchema } from '../app/processing/step-parameters.ts';
 import { assumedLimits, KitError } from '../contract/index.ts';
 import { codeOf, scratchFolder } from '../files/index.ts';
 import { callerFolder } from './arguments.ts';
+import { typedParameters } from '../testing/app-session.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { flow, type Demo } from './demo/flow.ts';
 import { demoArguments, usage, readDemoOptions } from './demo/options.ts';
@@ -26,11 +28,13 @@ export default defineCommand(import.meta, {
     const definition = await loadMyApp();
     const options = { ...given, stepId: given.stepId ?? definition.steps[0]?.id ?? '', definition };
     const known = definition.steps.map(({ id }) => id);
-    if (!known.includes(options.stepId))
+    const step = definition.steps.find(({ id }) => id === options.stepId);
+    if (!step)
       throw new KitError(
         'bad_arguments',
         `there is no step ${JSON.stringify(options.stepId)}; there are ${known.join(', ')}${didYouMean(options.stepId, known)}`,
       );
+    checkParameters(step, typedParameters({ parameters: parameterSchema(step) }, options.parameters));
     const scratch = scratchFolder('demo');
     const folder = scratch.path;
     // Includes services that are still starting, so that an interrupt stops them like any other.
@@ -103,6 +107,7 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
       PORT: '0',
       HOST: '127.0.0.1',
       LOG_LEVEL: logLevel,
+      SHOW_DEFECTS: 'true',
     }),
   ]);
   report.line(`sandbox            ${sandbox.url}`);

@@ -19,13 +19,13 @@ const firstScene = '/catalog/olinda-coast/olinda-landsat7';
 
 const usage = `usage: npm run dev -- [options]: sandbox and app together, each restarted when its code or templates change
 
-  --port N         port of the sandbox (default 4010; 0 takes any free one)
-  --app-port N     port of the app (default 3000)
-  --host ADDRESS   address to listen on; another one than loopback lets other machines in (default 127.0.0.1)
-  --data DIR       folder of both (default data/dev)
-  --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
-  --inspect-steps PORT  each step waits at this port for a debugger, unconfined
-  --no-open        do not open the browser`;
+  --port N         Port of the sandbox (default: 4010; 0 takes any free one)
+  --app-port N     Port of the app (default: 3000)
+  --host ADDRESS   Address to listen on; another one than loopback lets other machines in (default: 127.0.0.1)
+  --data DIR       Folder of both (default: data/dev)
+  --import PATH    Items, rasters, or a folder of a scene, for the catalog; repeatable
+  --inspect-steps PORT  Each step waits at this port for a debugger, unconfined
+  --no-open        Do not open the browser`;
 
 /** Files of the kit whose changes concern a service; of an installed kit there are fewer. */
 const concerns = {

@@ -11,7 +11,7 @@ const usage = `usage: marketplace-app-kit forget-user USER_ID [--yes]: removes a
 It counts the user's launches, sessions and runs. With --yes it cancels runs that have not ended and removes everything.
 Files that the app has uploaded belong to the platform, and stay there. The app may run meanwhile.
 
-  --yes          remove it; without this option nothing changes
+  --yes          Remove it; without this option nothing changes
 
 DATABASE_URL     postgres://...; without it, SQLite below DATA_DIR (default data/app)`;
 

@@ -33,10 +33,10 @@ import {
 
 const usage = `usage: npm run new-step -- ID [options]: a step of your own, with its cases and its test
 
-  --lang ts|python   language of the step (default ts)
-  --bands NAMES      bands that it reads, separated by commas: --bands green,swir16 (default one band)
-  --from COMMAND     a program for the work: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
-  --file NAME        name of the file that the program writes (default ID.tif)
+  --lang ts|python   Language of the step (default: ts)
+  --bands NAMES      Bands that it reads, separated by commas: --bands green,swir16 (default: one band)
+  --from COMMAND     A program for the work: 'gdaldem slope <input> <output>', quoted; the app runs it confined, without a shell
+  --file NAME        Name of the file that the program writes (default: ID.tif)
 
 Writes the folder of the step, registers it in your app, and runs the step tests (${kitCommand} test-step ID).`;
 

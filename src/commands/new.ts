@@ -7,7 +7,7 @@ import { defineCommand } from './command.ts';
 
 const usage = `usage: marketplace-app-kit new FOLDER [--kit SPEC]: a project of your own that depends on this kit
 
-  --kit SPEC   where npm finds the kit: a version, or the path of a tarball (default: this version)
+  --kit SPEC   Where npm finds the kit: a version, or the path of a tarball (default: this version)
 
 It writes an app with an example step, its test, a README and a workflow. npm run demo and npm test set up the rest.`;
 

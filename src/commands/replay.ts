@@ -22,15 +22,15 @@ import { startService } from './service-process.ts';
 const usage = `usage: npm run replay -- LAUNCH_ID|FILE [options]: plays a run again, and compares the results
        npm run replay -- --run RUN_ID [options]: the same with a run of your app (DATA_DIR, DATABASE_URL)
 
-  --sandbox URL         the sandbox that has seen the launch (default http://127.0.0.1:4010); SANDBOX_ADMIN_KEY is its key
+  --sandbox URL         The sandbox that has seen the launch (default: http://127.0.0.1:4010); SANDBOX_ADMIN_KEY is its key
                         if it has one
-  --save FILE           keep the run as a file, to be played again later; plays nothing now
-  --launch-url URL      a running app; without it, your own. It must be configured to the sandbox at --port, with
+  --save FILE           Keep the run as a file, to be played again later; plays nothing now
+  --launch-url URL      A running app; without it, your own. It must be configured to the sandbox at --port, with
                         SANDBOX_API_KEY
-  --start-request TEXT  the request that begins a run, instead of the recorded one: 'POST path {json}'
-  --port N              port of the sandbox for the replay (default 4010 with --launch-url, else any free one)
-  --input FILE          an input that is too large for the file, found by its digest; repeatable
-  --patience SECONDS    longest time without a call, after which the replay ends (default 20)
+  --start-request TEXT  The request that begins a run, instead of the recorded one: 'POST path {json}'
+  --port N              Port of the sandbox for the replay (default: 4010 with --launch-url, else any free one)
+  --input FILE          An input that is too large for the file, found by its digest; repeatable
+  --patience SECONDS    Longest time without a call, after which the replay ends (default: 20)
 
 Exits 0 if the results are the same, 1 if a verdict, call or output differs or a cause never fired (with the first
 difference), and 2 if the run cannot be played again (with the reason).`;

@@ -33,7 +33,7 @@ const usage = `usage: ${kitCommand} reproduce FILE|RUN [options]: makes an outpu
 
   FILE           an output of your app (GeoTIFF, GeoPackage, GeoJSON), or the JSON of a run
   RUN            the id of a run in your app's database (DATA_DIR, DATABASE_URL)
-  --input PATH   the files that the run has read, or folders with them; repeatable (default: INPUT_DIR, or the catalog at
+  --input PATH   The files that the run has read, or folders with them; repeatable (default: INPUT_DIR, or the catalog at
                  PLATFORM_URL with PLATFORM_API_KEY)
 
 Exits 0 only if the outputs have the same bytes, or with other software the same pixels or features.`;

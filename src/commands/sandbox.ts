@@ -11,11 +11,11 @@ import { readWireProfile } from './wire-profile.ts';
 
 const usage = `usage: npm run sandbox -- [options]: the platform on this machine
 
-  --port N         port to listen on (default 4010; 0 takes any free one)
-  --data DIR       folder of its data (default data/sandbox)
-  --seed demo|none first content of an empty catalog (default demo)
-  --import PATH    items, rasters, or a folder of a scene, for the catalog; repeatable
-  --profile FILE   its wire profile, a module or JSON (docs/wire-profile.md; default: that of the contract)
+  --port N         Port to listen on (default: 4010; 0 takes any free one)
+  --data DIR       Folder of its data (default: data/sandbox)
+  --seed demo|none First content of an empty catalog (default: demo)
+  --import PATH    Items, rasters, or a folder of a scene, for the catalog; repeatable
+  --profile FILE   Its wire profile, a module or JSON (docs/wire-profile.md; default: that of the contract)
 
 SANDBOX_API_KEY is the API key of apps; without it, the sandbox makes one and shows it once. HOST, PUBLIC_URL,
 SANDBOX_ADMIN_KEY and more: docs/configuration.md. Pages for people are at its address, the control calls below /sandbox.`;

@@ -12,9 +12,9 @@ import { kitCommand, messageOf } from '../files/index.ts';
 
 const usage = `usage: ${kitCommand} test-step [ID] [options]: runs the step tests
 
-  ID             a step of your app (default: every one that has cases)
-  --bail         stop at the first failure
-  --side PIXELS  side of the large input (2048 to 16384, default 4096)
+  ID             Step of your app (default: every step that has cases)
+  --bail         Stop at the first failure
+  --side PIXELS  Side of the large input, 2048 to 16384 (default: 4096)
 
 Runs the step's own cases (cases.json beside it) and the tests for every step: sizes, types, gaps, places, strips, a
 cancel, a full disk, memory, its estimate. Exits 0 only if all of them pass.`;

@@ -3,6 +3,12 @@ import type Gdal from 'gdal-async';
 /** Longitude and latitude in degrees, WGS84. */
 export type LonLat = readonly [number, number];
 
+const northThenEast = /AXIS\["[^"]*",NORTH\],AXIS\["[^"]*",EAST\]/;
+
+/** A CRS without a code of EPSG has the axes that its own text names. */
+const isNorthFirst = (srs: Gdal.SpatialReference) =>
+  srs.EPSGTreatsAsLatLong() || srs.EPSGTreatsAsNorthingEasting() || northThenEast.test(srs.toWKT());
+
 /**
  * Transforms from a CRS to longitude and latitude; null where a point has none. The bindings lose which
  * axis comes first in the data: the CRS is made anew, whose axes are the authority's, and what the
@@ -10,7 +16,7 @@ export type LonLat = readonly [number, number];
  */
 export function toLonLat(gdal: typeof Gdal, srs: Gdal.SpatialReference): (x: number, y: number) => LonLat | null {
   const source = gdal.SpatialReference.fromWKT(srs.toWKT());
-  const isTurned = source.EPSGTreatsAsLatLong() || source.EPSGTreatsAsNorthingEasting();
+  const isTurned = isNorthFirst(source);
   const target = gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84 +no_defs');
   const transformation = new gdal.CoordinateTransformation(source, target);
   return (x, y) => {
@@ -29,7 +35,7 @@ export function fromLonLat(
   srs: Gdal.SpatialReference,
 ): (lon: number, lat: number) => readonly [number, number] {
   const target = gdal.SpatialReference.fromWKT(srs.toWKT());
-  const isTurned = target.EPSGTreatsAsLatLong() || target.EPSGTreatsAsNorthingEasting();
+  const isTurned = isNorthFirst(target);
   const transformation = new gdal.CoordinateTransformation(
     gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84 +no_defs'),
     target,

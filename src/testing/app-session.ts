@@ -6,7 +6,7 @@ interface StepView {
   readonly id: string;
   readonly input?: { readonly synthetic: string };
   readonly inputs: Readonly<Record<string, object>>;
-  readonly parameters: { readonly properties: Readonly<Record<string, { readonly type: string }>> };
+  readonly parameters: { readonly properties: Readonly<Record<string, { readonly type?: string }>> };
   readonly outputs: Readonly<Record<string, { readonly fileName: string; readonly preview?: PreviewStyle }>>;
 }
 
@@ -67,7 +67,7 @@ export async function openLaunch(launchUrl: string): Promise<AppSession> {
 
 /** `--param` values in the types that the step declares; what does not convert is left for the app to refuse. */
 export function typedParameters(
-  step: StepView | undefined,
+  step: Pick<StepView, 'parameters'> | undefined,
   given: Readonly<Record<string, string>>,
 ): Record<string, unknown> {
   return Object.fromEntries(

@@ -186,12 +186,20 @@ describe('a bad step touches nothing but its run', () => {
   test.each([
     ['misusing', 'description is a read-only property', /bad-steps\.ts:\d+:\d+/],
     ['opening-nothing', 'No such file or directory', /exist\.tif/],
-    ['needing-a-package', 'Install it where the app runs: npm install a-package-that-is-not-there', /Cannot find package/],
+    [
+      'needing-a-package',
+      'Install it where the app runs: npm install a-package-that-is-not-there',
+      /Cannot find package/,
+    ],
     ['not-awaiting', 'the planted rejection', /bad-steps\.ts:\d+:\d+/],
   ])('%s is a mistake of whoever wrote the step, with its place', async (stepId, message, place) => {
     const { run } = await startStepHost({ definition: badSteps });
     const error = await run(stepId, synthetic).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'job_failed', claimedKind: 'bug', childStack: expect.stringMatching(place) as string });
+    expect(error).toMatchObject({
+      code: 'job_failed',
+      claimedKind: 'bug',
+      childStack: expect.stringMatching(place) as string,
+    });
     expect((error as Error).message).toContain(message);
     // The next run gets another child.
     await run('misusing', synthetic).catch((reason: unknown) =>

@@ -32,6 +32,17 @@ test.each([
   expect(Number(metadata['STATISTICS_MAXIMUM'])).toBe(Math.max(1, wanted ?? 1));
 });
 
+test('a global grid keeps all its longitudes, or is refused', async () => {
+  const globe = (west: number): Made => ({
+    ...{ width: 72, height: 36, epsg: 4326, type: 'Float32' },
+    ...{ transform: [west, 5, 0, 90, 0, -5], bands: [(x) => (west + 5 * x + 360) % 360] },
+  });
+  const parameters = { crs: 'EPSG:3857', pixelSize: 500_000 };
+  await expect(run('reproject', globe(0), parameters)).rejects.toMatchObject({ code: 'grid_implausible' });
+  const { bands } = (await run('reproject', globe(0), { crs: 'EPSG:6933', pixelSize: 500_000 })).raster();
+  expect(new Set(bands[0]!.filter((value) => value !== null)).size).toBeGreaterThanOrEqual(69);
+});
+
 describe('angles other than degrees', () => {
   const ramp = (x: number, y: number) => 7 * y + 3 * x;
   test('slopes in grads are those on the ground', async () => {

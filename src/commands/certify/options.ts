@@ -58,24 +58,24 @@ export const usage = `usage: npm run certify -- [options]: launches an app throu
        [--expect FILE]: verifies a signed report, and judges its traces again. Exits 0 if it is good, 1 if it is not, and 2 if
        no key was given, since anybody can sign
 
-  --launch-url URL       a running app to test; without it, the certifier starts your own app
-  --launch-mode MODE     form of the launch: query (default) or form_post
-  --start-request TEXT   the request that begins a run after the launch: 'POST path {json}'
-  --profile FILE         wire profile of the sandbox (default: your app's; with --launch-url that of the contract)
-  --port N               port of the certifier's sandbox (default 4010 with --launch-url, else any free one); its key is
-                         SANDBOX_API_KEY
-  --patience SECONDS     longest time for each thing that a scenario waits for (default 60)
-  --scenario ID          only these; repeatable
-  --level LEVEL          fails below it: protocol, robust or exemplary
-  --challenge SEED       users, scenes, order, moments and faults drawn from the seed, so that no app can know the plan; {collectionId}
-                         and {itemId} in --start-request stand for the scene that a scenario drew
-  --restart-command TEXT a command that restarts the app, for one more scenario: 'docker restart my-app'
-  --expect FILE          known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
-  --sign-key FILE        signs the report with this Ed25519 key
-  --public-key FILE      with verify: the Ed25519 key that you trust
-  --app TEXT             with verify: the app's launch address, or its name
-  --max-age AGE          with verify: how old the report may be, such as 12h or 30d
-  --json, --junit, --html FILE   reports
+  --launch-url URL       Launch address of a running app (default: starts your own app)
+  --launch-mode MODE     How the token reaches the app: query or form_post (default: query)
+  --start-request TEXT   Request that starts a run after the launch: 'POST path {json}'
+  --profile FILE         Wire profile of the sandbox (default: your app's; with --launch-url the contract's)
+  --port N               Port of the certifier's sandbox, whose key is SANDBOX_API_KEY (default: 4010 with --launch-url,
+                         else any free port)
+  --patience SECONDS     Longest wait for one event (default: 60)
+  --scenario ID          Run only this scenario; repeatable
+  --level LEVEL          Fail below this level: protocol, robust or exemplary
+  --challenge SEED       Draw users, scenes, order, times and faults from a seed, so that no app can know the plan;
+                         {collectionId} and {itemId} in --start-request become those of the drawn scene
+  --restart-command TEXT Restart the app by this command in one more scenario: 'docker restart my-app'
+  --expect FILE          Known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
+  --sign-key FILE        Sign the report with this Ed25519 key
+  --public-key FILE      With verify: the Ed25519 key that you trust
+  --app TEXT             With verify: launch address or name of the app
+  --max-age AGE          With verify: maximum age of the report, such as 12h or 30d
+  --json, --junit, --html FILE   Write the report to this file
 
 scenarios: ${scenarios.map(({ id }) => id).join(', ')}
 Exits 0 only if nothing failed and every rule that applies was exercised (docs/certification.md).`;

@@ -173,6 +173,12 @@ export function tableOf(report: Report): string {
     ...(advice.length > 0 ? ['', ...advice] : []),
     ...(late.length > 0 ? ['', ...late] : []),
     ...(expected.length > 0 ? ['', ...expected] : []),
+    ...(late.length > 0 && report.result !== 'PASSED'
+      ? [
+          '',
+          `This machine was too busy: the sandbox was late in ${late.length} judgements. Run it again on a quiet machine, or with --patience 300.`,
+        ]
+      : []),
     '',
     `level ${report.level ?? 'none'}${report.challenge === null ? '' : `, challenge ${report.challenge.seed}`}`,
     `${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  traces ${report.tracesSha256.slice(0, 16)}`,

@@ -241,6 +241,7 @@ function refused(options: Demo, run: RunView, uploadCalls: number, report: Repor
   if (run.failure) {
     report.line(`failed: ${run.failure.message}`);
     report.line(run.failure.advice);
+    if (run.failure.stack !== undefined) report.line(run.failure.stack);
     return 1;
   }
   const processed = run.history.some(({ state }) => state === 'PROCESSING');

@@ -19,12 +19,12 @@ export interface DemoOptions {
 
 export const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
 
-  --input PATH       a raster, or a folder of a scene's bands; repeatable (default: an item of the demo catalog).
+  --input PATH       Raster, or folder of a scene's bands; repeatable (default: an item of the demo catalog).
                      For a step with several inputs: NAME=PATH for each of them
-  --step ID          the step to run (default: the app's first step)
-  --param name=value a parameter of the step; repeatable
-  --out DIR          folder of the result and its preview (default data/demo)
-  --decision WORD    the user's decision: approve (default), reject or expire
+  --step ID          Step to run (default: the app's first step)
+  --param name=value Parameter of the step; repeatable
+  --out DIR          Folder of the result and its preview (default: data/demo)
+  --decision WORD    The user's decision: approve, reject or expire (default: approve)
 
 Exits 0 only if the platform's file is COMPLETED and equal to the step's output.`;
 

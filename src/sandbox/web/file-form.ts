@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Transform, type Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { hasBody } from './json-body.ts';
-import { invalid, SandboxError } from './sandbox-error.ts';
+import { invalid, SandboxError, wrongMediaType } from './sandbox-error.ts';
 import { adaptedBody } from './wire-adapter.ts';
 
 export interface FileFormOptions {
@@ -164,7 +164,7 @@ function shown(name: string): string {
 
 function createParser(req: IncomingMessage, maxBytes: number): BusboyInstance {
   const contentType = req.headers['content-type'];
-  if (contentType === undefined || !isMultipart(req)) throw new SandboxError('unsupported_media_type');
+  if (contentType === undefined || !isMultipart(req)) throw wrongMediaType(['multipart/form-data']);
   try {
     return new Busboy({
       headers: { 'content-type': contentType },

@@ -4,11 +4,12 @@ import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
 import { hasBody } from './json-body.ts';
 import { adaptedBody } from './wire-adapter.ts';
-import { invalid, SandboxError } from './sandbox-error.ts';
+import { invalid, SandboxError, wrongMediaType } from './sandbox-error.ts';
 
 const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyBytes, parameterLimit: 50 });
 
 const json = express.json({ limit: limits.jsonBodyBytes, strict: false });
+const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 const isEmptyObject = (value: unknown) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 
@@ -44,10 +45,10 @@ export const formBody: RequestHandler = (req, res, next) => {
   if (req.is('application/json'))
     return json(req, res, (error?: unknown) => {
       if (error) return next(error);
-      if (!isEmptyObject(req.body)) return next(new SandboxError('unsupported_media_type'));
+      if (!isEmptyObject(req.body)) return next(wrongMediaType(formTypes));
       keepSingle();
     });
-  if (!isMultipart(req)) throw new SandboxError('unsupported_media_type');
+  if (!isMultipart(req)) throw wrongMediaType(formTypes);
   readMultipart(req).then((fields) => {
     req.body = fields;
     keepSingle();

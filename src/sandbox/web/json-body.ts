@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import { limits } from '../../contract/index.ts';
 import { adaptedBody } from './wire-adapter.ts';
-import { SandboxError } from './sandbox-error.ts';
+import { wrongMediaType } from './sandbox-error.ts';
 
 const parse = express.json({ limit: limits.jsonBodyBytes, type: 'application/json', strict: false });
 
@@ -17,7 +17,7 @@ export const jsonBody: RequestHandler = (req, res, next) => {
     req.body = {};
     return read();
   }
-  if (!req.is('application/json')) throw new SandboxError('unsupported_media_type');
+  if (!req.is('application/json')) throw wrongMediaType(['application/json']);
   parse(req, res, read);
 };
 

@@ -29,6 +29,13 @@ export class SandboxError extends KitError {
   }
 }
 
+/** 415 with the content types that the call takes. */
+export function wrongMediaType(types: readonly string[]): SandboxError {
+  return new SandboxError('unsupported_media_type', {
+    details: [{ path: 'content-type', message: `must be ${types.join(' or ')}` }],
+  });
+}
+
 /** 400 with the places that are missing, malformed or invalid. */
 export function invalid(details: readonly ValidationDetail[]): SandboxError {
   return new SandboxError('validation_failed', { details });
@@ -36,13 +43,18 @@ export function invalid(details: readonly ValidationDetail[]): SandboxError {
 
 /** Parses a request's values; an optional one that is null is absent (contract, "bodies"). Throws `invalid`. */
 export function parseValues<Schema extends z.ZodType>(schema: Schema, values: unknown): z.output<Schema> {
-  const read = schema.safeParse(withoutNulls(schema, values ?? {}), { error: missingAsRequired });
+  const read = schema.safeParse(withoutNulls(schema, values ?? {}), { error: inWords });
   if (read.success) return read.data;
   throw invalid(validationDetails(read.error));
 }
 
-const missingAsRequired: z.core.$ZodErrorMap = (issue) =>
-  issue.code === 'invalid_type' && issue.input === undefined ? 'is required' : undefined;
+const inWords: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required';
+  return issue.code === 'invalid_value' ? mustBeOneOf(issue.values) : undefined;
+};
+
+const mustBeOneOf = (values: readonly unknown[]) =>
+  values.length === 1 ? `must be ${String(values[0])}` : `must be one of ${values.map(String).join(', ')}`;
 
 /** Leaves out what is null and may be missing, as deep as the schema names fields; what it leaves open stays as it is. */
 function withoutNulls(schema: unknown, value: unknown): unknown {

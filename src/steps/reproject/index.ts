@@ -1,5 +1,7 @@
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
+import { degreesPerUnit, fromTransform } from '../../raster/affine.ts';
+import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
 import { gridArguments, requirePlaced, sourcesOf, targetAcross, targetOf, warped } from '../warp.ts';
@@ -8,7 +10,7 @@ import { messageOf, withoutFolders } from '../../files/index.ts';
 /** A raster in another coordinate reference system, with pixels of another size, or on the grid of another. */
 export default defineStep({
   id: 'reproject',
-  version: '2.2.0',
+  version: '2.3.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Reproject and resample',
   description:
@@ -75,6 +77,7 @@ export default defineStep({
       throw cause instanceof KitError || job.signal.aborted ? cause : notWarped(cause, rasterSize, parameters.crs);
     });
     if (!like && parameters.pixelSize === undefined) requirePlausible(source.rasterSize, result, parameters.crs);
+    if (!like) requireCovered(gdal, { srs, geoTransform, rasterSize }, result, parameters.crs);
     // The target is the requested reference system, with longitudes beyond 180°.
     const named = across === null ? result : gdal.translate(`${workFolder}/named.tif`, result, ['-a_srs', target]);
     if (named !== result) result.close();
@@ -112,6 +115,57 @@ function requirePlausible(
   throw new KitError(
     'grid_implausible',
     `in ${code} the raster would have ${x} × ${y} pixels of ${pixel.toPrecision(3)}: set pixelSize, clip the raster to the area of use of ${code} first, or choose another reference system`,
+    { status: 422 },
+  );
+}
+
+/** Points of the input along each side that must lie in the result. */
+const pointsPerSide = 33;
+/** Largest share of these points that may lie outside, for pixels that are cut at an edge. */
+const maxLostShare = 0.02;
+const maxLatitude = 80;
+
+/** Throws `KitError` if the extent that GDAL chose leaves out a part of the input, as where the projection has no end at a pole. */
+function requireCovered(
+  gdal: typeof Gdal,
+  { srs, geoTransform, rasterSize }: Pick<Gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>,
+  result: Gdal.Dataset,
+  code: string,
+): void {
+  if (!srs || !geoTransform || !result.srs || !result.geoTransform) return;
+  const lonLatOf = toLonLat(gdal, srs);
+  const toTarget = fromLonLat(gdal, result.srs);
+  const [west, width, , north, , height] = result.geoTransform as [number, number, number, number, number, number];
+  const columnsOfTurn = 360 / (degreesPerUnit(result.srs) ?? Infinity) / width;
+  const isInside = ([x, y]: readonly [number, number]) => {
+    const [column, row] = [(x - west) / width, (y - north) / height];
+    return (
+      [column - columnsOfTurn, column, column + columnsOfTurn].some(
+        (one) => one > -1 && one < result.rasterSize.x + 1,
+      ) &&
+      row > -1 &&
+      row < result.rasterSize.y + 1
+    );
+  };
+  let [placed, lost] = [0, 0];
+  for (let i = 0; i < pointsPerSide ** 2; i++) {
+    const column = (((i % pointsPerSide) + 0.5) * rasterSize.x) / pointsPerSide;
+    const row = ((Math.floor(i / pointsPerSide) + 0.5) * rasterSize.y) / pointsPerSide;
+    const place = lonLatOf(...fromTransform(geoTransform, column, row));
+    // GDAL cuts off the poles, which many projections have no place for.
+    if (!place || Math.abs(place[1]) > maxLatitude) continue;
+    try {
+      const point = toTarget(...place);
+      placed += 1;
+      if (!isInside(point)) lost += 1;
+    } catch {
+      // The target has no such place.
+    }
+  }
+  if (lost <= placed * maxLostShare) return;
+  throw new KitError(
+    'grid_implausible',
+    `in ${code} no extent was found that holds the whole raster: clip it to the area of use of ${code} first, or choose another reference system`,
     { status: 422 },
   );
 }
