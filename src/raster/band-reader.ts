@@ -44,6 +44,10 @@ export interface ItemFacts {
   readonly observedAt: string | null;
   /** Empty if the item does not describe its values. */
   readonly bands: readonly ItemBand[];
+  /** The platform's word for the kind of data. Default: the item has none. */
+  readonly sourceType?: string;
+  /** West, south, east, north, in degrees. Default: the item has no place. */
+  readonly bbox?: readonly [number, number, number, number];
 }
 
 /** Layout of the values in an array: rows of `stride` values, starting at `start`. Default: contiguous rows from 0. */

@@ -3,7 +3,6 @@ import type { OutputValues, Strip } from '../raster/block-walk.ts';
 import type { Grid } from '../raster/cog.ts';
 import { inPieces } from '../raster/pieces.ts';
 import type { Scene, SceneBand } from '../raster/scene.ts';
-import type { PreviewStyle } from '../raster/preview.ts';
 import type { SourceType } from '../contract/index.ts';
 import { KitError } from '../contract/kit-error.ts';
 import { existsSync } from 'node:fs';
@@ -22,6 +21,7 @@ import {
   type EstimateInput,
   type InputDeclaration,
   type RasterInput,
+  type RasterOutput,
   type StepEstimate,
   type StepJob,
 } from './step.ts';
@@ -169,7 +169,7 @@ export interface PixelStepOutput {
   /** All bands have one type. Default nodata: NaN for real numbers, and a mask for integers. */
   readonly bands: readonly [BandDeclaration, ...BandDeclaration[]];
   /** Default: `{ ramp: 'gray' }`. */
-  readonly preview?: PreviewStyle;
+  readonly preview?: RasterOutput['preview'];
   readonly overviews?: PixelOutput['overviews'];
 }
 
@@ -228,7 +228,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   const made = output.bands.map((one) =>
     one.nodata === undefined && one.dataType.startsWith('Float') ? { ...one, nodata: NaN } : one,
   );
-  const classes = output.preview?.classes;
+  const classes = typeof output.preview === 'object' ? output.preview.classes : undefined;
   const reading = step.isStored ? { nodata: readingParameters.nodata } : readingParameters;
   const overviews = output.overviews ?? (classes ? 'MODE' : undefined);
   // Compression leaves 0.45 of integers in Float32, 0.95 of ratios, and about 0.1 of classes.

@@ -87,7 +87,7 @@ async function start({
       await process(workFolder, (attempts += 1));
       const path = join(workFolder, 'output', 'out.tif');
       await writeFile(path, 'pixels');
-      return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null };
+      return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null, provenance: null };
     },
   } as unknown as StepHost;
   const calls = {

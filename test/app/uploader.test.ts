@@ -2,7 +2,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { assumedLimits, type Content } from '../../src/contract/index.ts';
-import { choosePartSize, uploadFile, type UploadOptions, type UploadProgress } from '../../src/app/upload/uploader.ts';
+import {
+  choosePartSize,
+  uploadFile,
+  type CompletionFacts,
+  type UploadOptions,
+  type UploadProgress,
+} from '../../src/app/upload/uploader.ts';
 import { createPlatformClient, PlatformError } from '../../src/platform-client/index.ts';
 import { fetchedDigest } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
@@ -19,11 +25,25 @@ async function start(sandbox?: TestSandbox) {
   const client = createPlatformClient({ baseUrl: platform.url, apiKey, retry: { minDelayMs: 5, maxDelayMs: 20 } });
   const calls = client.launch({ read: async () => ({ token, expiresAtMs: null }), write: async () => {} });
   const saved: UploadProgress[] = [];
-  const upload = (resume: UploadProgress | null = null, signal = new AbortController().signal) =>
+  /** Bodies of the completions that were sent, and the refusals that were told. */
+  const completions: object[] = [];
+  const refusals: unknown[] = [];
+  const upload = (
+    resume: UploadProgress | null = null,
+    signal = new AbortController().signal,
+    facts: CompletionFacts = {},
+  ) =>
     uploadFile(
-      { operationId, path, sizeBytes: bytes.length, fileName: 'output.tif', sourceType: 'UNKNOWN', resume },
+      { operationId, path, sizeBytes: bytes.length, fileName: 'output.tif', sourceType: 'UNKNOWN', facts, resume },
       {
-        calls,
+        calls: {
+          ...calls,
+          completeUpload: (completion, options) => {
+            completions.push(completion);
+            return calls.completeUpload(completion, options);
+          },
+        },
+        onFactsRefused: (error) => refusals.push(error),
         limits: assumedLimits,
         partSizeBytes,
         save: async (progress) => void saved.push(progress),
@@ -38,7 +58,7 @@ async function start(sandbox?: TestSandbox) {
       .map(({ detail, status, delivered }) => [detail['partNumber'], delivered ? status : null]);
   const fault = (endpoint: string, effect: object, more: object = {}) =>
     platform.control('POST', 'faults', { launchId, endpoint, effect, ...more });
-  return { platform, launchId, upload, saved, parts, fault, path, operationId };
+  return { platform, launchId, upload, saved, parts, fault, path, operationId, completions, refusals };
 }
 
 test('chunks in order, progress saved before it is relied on, then complete', async () => {
@@ -50,6 +70,38 @@ test('chunks in order, progress saved before it is relied on, then complete', as
   expect(new Set(saved.map(({ uploadId, key }) => uploadId + key)).size).toBe(1);
   const { createHash } = await import('node:crypto');
   expect(await fetchedDigest(platform, fileId)).toBe(createHash('sha256').update(bytes).digest('hex'));
+});
+
+describe('the facts of an output', () => {
+  const facts = { acquisitionDate: '2002-07-01T12:30:00.000Z', layerProperties: { step: 'ndvi' } };
+  const send = (upload: Awaited<ReturnType<typeof start>>['upload'], given: CompletionFacts) =>
+    upload(null, new AbortController().signal, given);
+
+  test('are sent with its completion', async () => {
+    const { upload, completions, refusals } = await start();
+    await send(upload, facts);
+    expect(completions).toMatchObject([facts]);
+    expect(refusals).toEqual([]);
+  });
+
+  test('are left out once where the platform refuses one of them', async () => {
+    const { upload, completions, refusals } = await start();
+    expect((await send(upload, { ...facts, geometry: 'no geometry' })).fileId).toBeTruthy();
+    expect(completions).toHaveLength(2);
+    expect(Object.keys(completions[1]!).toSorted()).toEqual(['fileSize', 'key', 'sourceType', 'uploadId']);
+    expect(refusals).toMatchObject([{ code: 'validation_failed' }]);
+  });
+
+  test('are not blamed for a refusal without them, nor for a failure of the platform', async () => {
+    const { upload, completions, refusals, fault } = await start();
+    await fault('upload.complete', { status: 400 });
+    await expect(send(upload, {})).rejects.toMatchObject({ platformStatus: 400 });
+    expect(completions).toHaveLength(1);
+    await fault('upload.complete', { status: 503 });
+    await send(upload, facts);
+    expect(completions.slice(1)).toMatchObject([facts]);
+    expect(refusals).toEqual([]);
+  });
 });
 
 describe('goes on from the first part that was not acknowledged', () => {

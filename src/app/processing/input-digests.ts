@@ -44,9 +44,11 @@ export async function measureInputs(inputs: readonly InputFiles[]): Promise<Unha
 }
 
 function itemFacts(
-  { observedAt, bands }: ItemFacts = { observedAt: null, bands: [] },
-): Pick<ReadFile, 'observedAt' | 'bands'> {
+  { observedAt, bands, sourceType, bbox }: ItemFacts = { observedAt: null, bands: [] },
+): Pick<ReadFile, 'observedAt' | 'bands' | 'sourceType' | 'bbox'> {
   return {
+    ...(sourceType !== undefined && { sourceType }),
+    ...(bbox !== undefined && { bbox: [...bbox] }),
     ...(observedAt !== null && { observedAt }),
     ...(bands.length > 0 && { bands: bands.map((band) => ({ ...band, names: [...band.names] })) }),
   };

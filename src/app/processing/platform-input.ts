@@ -1,7 +1,7 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
-import { isPathSegment, type CatalogBand, type CatalogItem } from '../../contract/index.ts';
+import { isPathSegment, sourceTypes, type CatalogBand, type CatalogItem } from '../../contract/index.ts';
 import { PlatformError, requireAllowed, type PlatformClient } from '../../platform-client/index.ts';
 import { runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
 import { removeFolder, requirePlainFile } from '../../files/index.ts';
@@ -160,12 +160,26 @@ function isLinkOver(error: unknown): boolean {
   );
 }
 
-function factsOf({ datetime = '', bands = [] }: CatalogItem): ItemFacts {
+function factsOf({ datetime = '', bands = [], sourceType, bbox }: CatalogItem): ItemFacts {
   const observed = new Date(datetime);
+  const type = sourceTypes.find((known) => known === sourceType);
+  const box = boxOf(bbox);
   return {
+    ...(type !== undefined && { sourceType: type }),
+    ...(box !== null && { bbox: box }),
     observedAt: Number.isNaN(observed.getTime()) ? null : observed.toISOString(),
     bands: itemBandsOf(bands),
   };
+}
+
+/** A bbox of three dimensions has the heights in third and sixth place. */
+function boxOf(bbox: readonly number[] = []): readonly [number, number, number, number] | null {
+  const flat = bbox.length === 6 ? bbox.filter((_number, i) => i % 3 !== 2) : bbox;
+  const [west, south, east, north] = flat;
+  if (flat.length !== 4 || west === undefined || south === undefined || east === undefined || north === undefined)
+    return null;
+  const isOnEarth = Math.max(Math.abs(west), Math.abs(east)) <= 180 && south >= -90 && south <= north && north <= 90;
+  return isOnEarth ? [west, south, east, north] : null;
 }
 
 function itemBandsOf(bands: readonly CatalogBand[]): ItemBand[] {

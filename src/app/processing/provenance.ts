@@ -23,12 +23,14 @@ const itemBand = z.strictObject({
   nodata: z.number().nullable(),
 });
 
-/** An input file of a run. `observedAt` is present if its catalog item has a `datetime`, and `bands` if the item describes its values. */
+/** An input file of a run. Facts of its catalog item: `observedAt` is its `datetime`, `bands` describes its values, `bbox` is in degrees. */
 const readFile = z.strictObject({
   fileName: plainName,
   sizeBytes: z.int().min(0),
   sha256,
   observedAt: z.iso.datetime().optional(),
+  sourceType: printable(64).optional(),
+  bbox: z.tuple([z.number(), z.number(), z.number(), z.number()]).optional(),
   bands: z.array(itemBand).max(10_000).optional(),
 });
 export type ReadFile = z.output<typeof readFile>;

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import {
   KitError,
   type CompletedUpload,
+  type CompleteUploadRequest,
   type Content,
   type SourceType,
   type WireLimits,
@@ -18,6 +19,9 @@ export interface UploadProgress {
   readonly acknowledgedParts: number;
 }
 
+/** Optional fields of a completion (spec 4.4). */
+export type CompletionFacts = Pick<CompleteUploadRequest, 'acquisitionDate' | 'geometry' | 'layerProperties'>;
+
 export interface UploadTask {
   readonly operationId: string;
   readonly path: string;
@@ -26,6 +30,8 @@ export interface UploadTask {
   readonly identity?: FileIdentity;
   readonly fileName: string;
   readonly sourceType: SourceType;
+  /** Optional fields of the completion. A platform that refuses one gets the completion once more without them. Default: none. */
+  readonly facts?: CompletionFacts;
   /** Progress of an earlier process with the same bytes. Null for a new upload. */
   readonly resume: UploadProgress | null;
 }
@@ -41,7 +47,10 @@ export interface UploadOptions {
   readonly signal: AbortSignal;
   /** Wraps every call of the platform: how long to wait for one that is away. */
   readonly retryWhileDown: <T>(call: () => Promise<T>) => Promise<T>;
+  /** Called if the platform refuses the completion's optional fields, which it then gets without them. */
+  readonly onFactsRefused?: (error: unknown) => void;
 }
+type CompletionOptions = Pick<UploadOptions, 'calls' | 'retryWhileDown' | 'signal' | 'onFactsRefused'>;
 
 /** Limits of the platform for one upload. */
 export type PartLimits = Pick<WireLimits, 'chunkBytes' | 'maxPartNumber'>;
@@ -128,23 +137,37 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
   return complete(task, progress, options);
 }
 
-function complete(
-  task: Pick<UploadTask, 'sizeBytes' | 'sourceType'>,
+async function complete(
+  { sizeBytes: fileSize, sourceType, facts = {} }: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'facts'>,
   { uploadId, key }: UploadProgress,
-  options: Pick<UploadOptions, 'calls' | 'retryWhileDown' | 'signal'>,
+  options: CompletionOptions,
 ): Promise<CompletedUpload> {
-  return options.retryWhileDown(() =>
-    options.calls.completeUpload({ uploadId, key, fileSize: task.sizeBytes, sourceType: task.sourceType }, options),
-  );
+  const completion = { uploadId, key, fileSize, sourceType };
+  const send = (body: CompleteUploadRequest) =>
+    options.retryWhileDown(() => options.calls.completeUpload(body, options));
+  if (Object.keys(facts).length === 0) return send(completion);
+  try {
+    return await send({ ...completion, ...facts });
+  } catch (error) {
+    if (!isRefusedBody(error)) throw error;
+    options.onFactsRefused?.(error);
+    return send(completion);
+  }
 }
+
+/** The platform does not take the body. Its other refusals of a completion have codes of their own. */
+const isRefusedBody = (error: unknown): error is PlatformError =>
+  error instanceof PlatformError &&
+  (error.platformStatus === 400 || error.platformStatus === 422) &&
+  !needsNewSession(error);
 
 /**
  * Completes an upload whose parts the platform all has, without the file. Null if parts are missing, or if the
  * platform has lost it. The process that began it may have completed it before it died: another upload would make a second file.
  */
 export async function completeWithoutFile(
-  task: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'resume'>,
-  options: Pick<UploadOptions, 'calls' | 'retryWhileDown' | 'signal'>,
+  task: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'facts' | 'resume'>,
+  options: CompletionOptions,
 ): Promise<CompletedUpload | null> {
   const { resume, sizeBytes } = task;
   if (resume === null || resume.acknowledgedParts < Math.ceil(sizeBytes / resume.partSizeBytes)) return null;

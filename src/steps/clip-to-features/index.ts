@@ -38,7 +38,7 @@ export default defineStep({
       sourceTypes: ['POLYGON', 'UNKNOWN'],
     },
   },
-  output: { fileName: 'clipped.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
+  output: { fileName: 'clipped.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
 
   run: (job) => {
     const { parameters, inputs, gdal, workFolder } = job;

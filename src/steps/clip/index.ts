@@ -16,7 +16,7 @@ export default defineStep({
     outside: outsideParameter,
   }),
   input: { description: 'A georeferenced raster.', maxItems: 1, synthetic: 'multispectral' },
-  output: { fileName: 'clipped.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
+  output: { fileName: 'clipped.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
 
   run: (job) => cutTo(job, (source) => [placeArea(job.gdal, polygonsOf(job.parameters.area), source, job.workFolder)]),
 });

@@ -24,7 +24,7 @@ export default defineStep({
     }),
   }),
   input: { description: 'One raster file with any bands.', maxItems: 1, synthetic: 'multispectral' },
-  output: { fileName: 'cog.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
+  output: { fileName: 'cog.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
 
   async run({ parameters, scene, gdal, raster, outputPath, share }) {
     const source = scene.onlyRaster();

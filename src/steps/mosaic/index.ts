@@ -168,7 +168,7 @@ export default defineStep({
     }),
   }),
   input: { description: 'Rasters with the same bands: scenes that lie side by side.', synthetic: 'multispectral' },
-  output: { fileName: 'mosaic.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
+  output: { fileName: 'mosaic.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
 
   async run(job) {
     const { parameters, scene, gdal, raster, outputPath, share } = job;

@@ -51,7 +51,7 @@ export default defineStep({
       synthetic: null,
     },
   },
-  output: { fileName: 'reprojected.tif', sourceType: 'UNKNOWN', bands: 'as-input', preview: { ramp: 'gray' } },
+  output: { fileName: 'reprojected.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
 
   async run(job) {
     const { parameters, inputs, gdal, raster, outputPath, workFolder, share } = job;

@@ -29,7 +29,10 @@ export default definePixelStep({
     fileName: 'slope.tif',
     sourceType: 'HEIGHTMAP',
     bands: [{ description: 'slope', dataType: 'Float32' }],
-    preview: { ramp: 'gray', range: [0, 45], unit: 'degrees' },
+    preview: ({ unit }: Readonly<Record<string, unknown>>) =>
+      unit === 'percent'
+        ? { ramp: 'gray', range: [0, 100], unit: 'percent' }
+        : { ramp: 'gray', range: [0, 45], unit: 'degrees' },
   },
   reach: 1,
   block: ({ scale, unit }, grid) =>

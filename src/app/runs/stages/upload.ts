@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import type { CompletedUpload, SourceType } from '../../../contract/index.ts';
-import { outputsOf } from '../../../steps/step.ts';
+import type { CompletedUpload } from '../../../contract/index.ts';
+import { resultFacts } from '../../processing/result-facts.ts';
 import { completeWithoutFile, uploadFile, UploadError } from '../../upload/uploader.ts';
 import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
@@ -67,17 +67,19 @@ async function uploadOne(
   const { sizeBytes, path } = output;
   const resume = run.upload;
   const fileName = basename(path);
-  const sourceType = sourceTypeOf(run, fileName, context);
+  const { sourceType, ...facts } = resultFacts(context.steps.find(run.stepId), fileName, run.provenance);
   const options = {
     calls: context.calls,
     signal: context.signal,
     retryWhileDown: <T>(call: () => Promise<T>) => retryWhileDown(context, call),
+    onFactsRefused: (error: unknown) =>
+      context.log.warn({ err: error }, 'the platform refuses the facts of an output: it is completed without them'),
   };
   const identity = context.madeHere.identities.get(path) ?? (await context.folders.verify(output, context.signal));
-  if (identity === null) return completeWithoutFile({ sizeBytes, sourceType, resume }, options);
+  if (identity === null) return completeWithoutFile({ sizeBytes, sourceType, facts, resume }, options);
   const which = run.outputs.length > 1 ? `${run.outputs.indexOf(output) + 1} of ${run.outputs.length}` : '';
   const uploaded = uploadFile(
-    { operationId: requireOperation(run), path, sizeBytes, identity, fileName, sourceType, resume },
+    { operationId: requireOperation(run), path, sizeBytes, identity, fileName, sourceType, facts, resume },
     {
       ...options,
       partSizeBytes: context.settings.uploadPartBytes,
@@ -101,10 +103,4 @@ async function uploadOne(
 function isOutputGone(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'ENOENT' || (error instanceof UploadError && code === 'output_changed');
-}
-
-function sourceTypeOf(run: Run, fileName: string, { steps }: StageContext): SourceType {
-  const outputs = outputsOf(steps.find(run.stepId));
-  const [, declared] = outputs.find(([, one]) => one.fileName === fileName) ?? outputs[0] ?? [];
-  return declared?.sourceType ?? 'UNKNOWN';
 }

@@ -1,0 +1,87 @@
+import { sourceTypes, type SourceType } from '../../contract/index.ts';
+import { footprintOfBox } from '../../raster/index.ts';
+import { mainInput, outputsOf, previewOf, type AnyStep, type OutputDeclaration } from '../../steps/step.ts';
+import type { Provenance, ReadFile } from './provenance.ts';
+import { sourcesOf, type ItemReference } from './run-input.ts';
+
+/** Facts of an output for its completion (spec 4.4). */
+export interface ResultFacts {
+  /** Type of the output; of an `as-input` output, that of its main input. */
+  readonly sourceType: SourceType;
+  /** Time of the latest input, ISO 8601, unless the step says otherwise. Absent if no input has one. */
+  readonly acquisitionDate?: string;
+  /** GeoJSON as text: the boxes of the inputs. Present only if the output itself has no place. */
+  readonly geometry?: string;
+  readonly layerProperties?: LayerProperties;
+}
+
+/** Properties of the delivered item. */
+export interface LayerProperties {
+  readonly title: string;
+  readonly step: string;
+  readonly stepVersion: string;
+  readonly operationId: string | null;
+  readonly software: Readonly<Record<string, string>>;
+  /** Unit of the values, if the step declares one. */
+  readonly unit?: string;
+  /** Items of the platform that the step has read. */
+  readonly sourceItems: readonly ItemReference[];
+  /** First and last time of the inputs, ISO 8601, if they differ (STAC, `start_datetime` and `end_datetime`). */
+  readonly start_datetime?: string;
+  readonly end_datetime?: string;
+  /** SHA-256 of the run's provenance, which the file itself holds. */
+  readonly provenance: string;
+}
+
+/** Derives the facts of one output from those of the run's inputs. `fileName` is the output's. */
+export function resultFacts(step: AnyStep, fileName: string, provenance: Provenance | null): ResultFacts {
+  const outputs = outputsOf(step);
+  const [, declared] = outputs.find(([, one]) => one.fileName === fileName) ?? outputs[0] ?? [];
+  if (provenance === null) return { sourceType: sourceTypeOf(step, declared, []) };
+  const files = provenance.inputs.flatMap((input) => input.files);
+  const main = provenance.inputs.find(({ name }) => name === mainInput(step)?.[0])?.files ?? files;
+  const times = files.flatMap(({ observedAt }) => observedAt ?? []).toSorted();
+  const [first, last] = [times[0], times.at(-1)];
+  const acquired = { latest: last, earliest: first, none: undefined }[step.acquisition ?? 'latest'];
+  const boxes = [...new Map(files.flatMap(({ bbox }) => (bbox ? [[String(bbox), bbox]] : []))).values()];
+  const geometry = hasPlace(declared) || boxes.length === 0 ? undefined : JSON.stringify(outlineOf(boxes));
+  const unit = declared && 'preview' in declared ? previewOf(declared, provenance.parameters).unit : undefined;
+  const { id, version } = provenance.step;
+  return {
+    sourceType: sourceTypeOf(step, declared, main),
+    ...(acquired !== undefined && { acquisitionDate: acquired }),
+    ...(geometry !== undefined && { geometry }),
+    layerProperties: {
+      title: step.title,
+      step: id,
+      stepVersion: version,
+      operationId: provenance.operationId,
+      software: provenance.software,
+      ...(unit !== undefined && { unit }),
+      sourceItems: sourcesOf(provenance.input).flatMap((source) => (source.type === 'platform' ? source.items : [])),
+      ...(first !== undefined && last !== undefined && first !== last && { start_datetime: first, end_datetime: last }),
+      provenance: provenance.digest,
+    },
+  };
+}
+
+function sourceTypeOf(step: AnyStep, declared: OutputDeclaration | undefined, main: readonly ReadFile[]): SourceType {
+  if (declared && declared.sourceType !== 'as-input') return declared.sourceType;
+  const [type, ...others] = new Set(main.map((file) => file.sourceType));
+  return others.length === 0 ? (sourceTypes.find((known) => known === type) ?? 'UNKNOWN') : 'UNKNOWN';
+}
+
+const hasPlace = (declared: OutputDeclaration | undefined): boolean =>
+  declared !== undefined &&
+  (declared.kind === undefined ||
+    declared.kind === 'raster' ||
+    (declared.kind === 'vector' && declared.geometry !== 'None'));
+
+function outlineOf(boxes: readonly (readonly [number, number, number, number])[]): object {
+  const polygons = boxes
+    .map(footprintOfBox)
+    .flatMap((outline) => (outline.type === 'Polygon' ? [outline.coordinates] : outline.coordinates));
+  return polygons.length === 1
+    ? { type: 'Polygon', coordinates: polygons[0] }
+    : { type: 'MultiPolygon', coordinates: polygons };
+}
