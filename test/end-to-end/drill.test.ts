@@ -84,8 +84,8 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
   test('forgets an upload that it had begun, and completes it twice', { timeout }, async () => {
     const script = await appOf({
       file: 'src/app/runs/stages/upload.ts',
-      from: 'sourceType, resume },\n    {',
-      to: 'sourceType, resume: null },\n    {',
+      from: 'facts, resume },\n    {',
+      to: 'facts, resume: null },\n    {',
     });
     const { faults } = await drillIn({ ...kills, seed: 5, states: ['UPLOADING'], lose: 'upload.complete' }, script);
     expect(faults.join('\n')).toMatch(/made 2 files|names file/);
