@@ -29,6 +29,24 @@ const post = (url: string, token: string) =>
     headers: { origin: 'https://marketplace.example' },
   });
 
+test.each([
+  ['sec-purpose', 'prefetch;prerender'],
+  ['sec-purpose', 'prefetch'],
+  ['purpose', 'prefetch'],
+  ['x-purpose', 'preview'],
+  ['x-moz', 'prefetch'],
+])('a request ahead of its user (%s: %s) uses up nothing', async (name, value) => {
+  const { launch } = await start();
+  const { launchUrl } = await launch('bruno');
+  const ahead = await fetch(launchUrl, { redirect: 'manual', headers: { [name]: value } });
+  expect([ahead.status, ahead.headers.get('cache-control'), ahead.headers.getSetCookie()]).toEqual([
+    503,
+    'no-store',
+    [],
+  ]);
+  expect((await open(launchUrl)).status).toBe(303);
+});
+
 describe.each(['query', 'form_post'])('%s', (mode) => {
   test('303 to an address without the token, in a new session; the page knows the user', async () => {
     const { app, launch } = await start();

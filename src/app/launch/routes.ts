@@ -17,6 +17,12 @@ function hintOf(fields: Readonly<Record<string, unknown>>): string {
   return isItem ? `?item=${encodeURIComponent(ids.map((id) => encodeURIComponent(String(id))).join('/'))}` : '';
 }
 
+/** True for a request that a browser makes ahead of its user: a prefetch, a prerendering, a preview. */
+const isSpeculative = (req: Request): boolean =>
+  ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
+    /prefetch|prerender|preview/i.test(req.get(name) ?? ''),
+  );
+
 /** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. The browser that began the session gets back into it. */
 export function launchRoutes(options: {
   client: PlatformClient;
@@ -49,6 +55,11 @@ export function launchRoutes(options: {
     Router()
       // Link checkers and mail scanners look before people do: what they ask uses up nothing.
       .head('/launch', (_req, res) => void res.status(204).end())
+      .get('/launch', (req, res, next) => {
+        if (!isSpeculative(req)) return next();
+        // A browser that gets no page ahead of time asks again when its user comes.
+        res.status(503).set('cache-control', 'no-store').end();
+      })
       .get('/launch', (req, res) => begin(req, res, req.query[options.profile.launchTokenField], req.query))
       .post('/launch', urlencoded({ extended: false, limit: '16kb', parameterLimit: 20 }), (req, res) => {
         const form: Record<string, unknown> = isRecord(req.body) ? req.body : {};
