@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest';
 import { resultFacts } from '../../src/app/processing/result-facts.ts';
 import type { Provenance } from '../../src/app/processing/provenance.ts';
+import { limits } from '../../src/contract/index.ts';
+import type { AnyStep } from '../../src/steps/step.ts';
 import allSteps from '../support/all-steps.ts';
 import { launchApp, startApp } from '../support/app.ts';
 import { startSandbox, type TestSandbox } from '../support/sandbox.ts';
@@ -134,6 +136,19 @@ test('inputs of two kinds, or without facts, claim nothing', () => {
   expect(facts).not.toHaveProperty('acquisitionDate');
   expect(facts).not.toHaveProperty('geometry');
   expect(resultFacts(stepOf('cog'), 'cog.tif', null)).toEqual({ sourceType: 'UNKNOWN' });
+});
+
+test('a list of items that a completion cannot hold is left to the file, and a broken style costs nothing', () => {
+  const items = Array.from({ length: 200 }, (_, i) => ({ collectionId: 'c'.repeat(500), itemId: `${i}` }));
+  const provenance: Provenance = { ...provenanceOf([{}]), input: { type: 'platform', items } };
+  const { layerProperties } = resultFacts(stepOf('cog'), 'cog.tif', provenance);
+  expect(layerProperties).not.toHaveProperty('sourceItems');
+  expect(JSON.stringify(layerProperties).length).toBeLessThan(limits.filePropertiesBytes);
+  const preview = () => {
+    throw new Error('a mistake in a style');
+  };
+  const broken = { ...stepOf('slope'), output: { ...stepOf('slope').output, preview } } as unknown as AnyStep;
+  expect(resultFacts(broken, 'slope.tif', provenanceOf([{}])).layerProperties).not.toHaveProperty('unit');
 });
 
 test('a table lies where its inputs lie, also across 180 degrees', () => {

@@ -17,7 +17,7 @@ test('a check that never ends, or that ends the process, fails alone', async () 
     })),
     step,
     // Long enough for a process to begin on a busy machine.
-    20_000,
+    40_000,
   );
   expect(answers.map(({ failure }) => failure?.code)).toEqual([
     undefined,

@@ -1,4 +1,4 @@
-import { sourceTypes, type SourceType } from '../../contract/index.ts';
+import { limits, sourceTypes, type SourceType } from '../../contract/index.ts';
 import { footprintOfBox } from '../../raster/index.ts';
 import { mainInput, outputsOf, previewOf, type AnyStep, type OutputDeclaration } from '../../steps/step.ts';
 import type { Provenance, ReadFile } from './provenance.ts';
@@ -24,14 +24,17 @@ export interface LayerProperties {
   readonly software: Readonly<Record<string, string>>;
   /** Unit of the values, if the step declares one. */
   readonly unit?: string;
-  /** Items of the platform that the step has read. */
-  readonly sourceItems: readonly ItemReference[];
+  /** Items of the platform that the step has read. Absent if the list is too long for a completion; the file itself holds it. */
+  readonly sourceItems?: readonly ItemReference[];
   /** First and last time of the inputs, ISO 8601, if they differ (STAC, `start_datetime` and `end_datetime`). */
   readonly start_datetime?: string;
   readonly end_datetime?: string;
   /** SHA-256 of the run's provenance, which the file itself holds. */
   readonly provenance: string;
 }
+
+/** Half of what a completion may hold of properties. */
+const maxItemsCharacters = limits.filePropertiesBytes / 2;
 
 /** Derives the facts of one output from those of the run's inputs. `fileName` is the output's. */
 export function resultFacts(step: AnyStep, fileName: string, provenance: Provenance | null): ResultFacts {
@@ -45,7 +48,9 @@ export function resultFacts(step: AnyStep, fileName: string, provenance: Provena
   const acquired = { latest: last, earliest: first, none: undefined }[step.acquisition ?? 'latest'];
   const boxes = [...new Map(files.flatMap(({ bbox }) => (bbox ? [[String(bbox), bbox]] : []))).values()];
   const geometry = hasPlace(declared) || boxes.length === 0 ? undefined : JSON.stringify(outlineOf(boxes));
-  const unit = declared && 'preview' in declared ? previewOf(declared, provenance.parameters).unit : undefined;
+  const unit = unitOf(declared, provenance.parameters);
+  const sourceItems = sourcesOf(provenance.input).flatMap((source) => (source.type === 'platform' ? source.items : []));
+  const isShort = JSON.stringify(sourceItems).length <= maxItemsCharacters;
   const { id, version } = provenance.step;
   return {
     sourceType: sourceTypeOf(step, declared, main),
@@ -58,7 +63,7 @@ export function resultFacts(step: AnyStep, fileName: string, provenance: Provena
       operationId: provenance.operationId,
       software: provenance.software,
       ...(unit !== undefined && { unit }),
-      sourceItems: sourcesOf(provenance.input).flatMap((source) => (source.type === 'platform' ? source.items : [])),
+      ...(isShort && { sourceItems }),
       ...(first !== undefined && last !== undefined && first !== last && { start_datetime: first, end_datetime: last }),
       provenance: provenance.digest,
     },
@@ -69,6 +74,15 @@ function sourceTypeOf(step: AnyStep, declared: OutputDeclaration | undefined, ma
   if (declared && declared.sourceType !== 'as-input') return declared.sourceType;
   const [type, ...others] = new Set(main.map((file) => file.sourceType));
   return others.length === 0 ? (sourceTypes.find((known) => known === type) ?? 'UNKNOWN') : 'UNKNOWN';
+}
+
+/** The style may be a function of the step's, whose mistake must not cost an upload. */
+function unitOf(declared: OutputDeclaration | undefined, parameters: Provenance['parameters']): string | undefined {
+  try {
+    return declared && 'preview' in declared ? previewOf(declared, parameters).unit : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const hasPlace = (declared: OutputDeclaration | undefined): boolean =>
