@@ -88,8 +88,8 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     /has 2 files|names file/,
     {
       file: 'src/app/runs/stages/upload.ts',
-      from: 'sourceType, facts, resume },',
-      to: 'sourceType, facts, resume: null },',
+      from: 'fileName, sourceType, facts, resume },',
+      to: 'fileName, sourceType, facts, resume: null },',
     },
   ],
   [
