@@ -118,9 +118,9 @@ def many_descriptors(_lent):
         if os.fork() == 0:
             for _ in range(400):
                 os.open("/dev/null", os.O_RDONLY)
-            time.sleep(3)
+            time.sleep(10)
             os._exit(0)
-    time.sleep(3)
+    time.sleep(10)
 
 
 def removed_mapping(_lent):
