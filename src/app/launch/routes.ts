@@ -55,12 +55,11 @@ export function launchRoutes(options: {
     Router()
       // Link checkers and mail scanners look before people do: what they ask uses up nothing.
       .head('/launch', (_req, res) => void res.status(204).end())
-      .get('/launch', (req, res, next) => {
-        if (!isSpeculative(req)) return next();
+      .get('/launch', (req, res) => {
+        if (!isSpeculative(req)) return begin(req, res, req.query[options.profile.launchTokenField], req.query);
         // A browser that gets no page ahead of time asks again when its user comes.
         res.status(503).set('cache-control', 'no-store').end();
       })
-      .get('/launch', (req, res) => begin(req, res, req.query[options.profile.launchTokenField], req.query))
       .post('/launch', urlencoded({ extended: false, limit: '16kb', parameterLimit: 20 }), (req, res) => {
         const form: Record<string, unknown> = isRecord(req.body) ? req.body : {};
         return begin(req, res, form[options.profile.launchTokenField], form);
