@@ -15,12 +15,12 @@ const progressEveryMs = 100;
 let abort = new AbortController();
 let isBusy = false;
 
-/** An error that no code caught, or a rejected promise that nobody awaited. The state of the process is unknown after it. */
+/** Reports an uncaught error or an unhandled rejection. The process ends afterwards, because its state is unknown. */
 process.on('uncaughtException', (error: unknown) => {
   console.error(error);
   if (!isBusy) process.exit(1);
   const thrown = error instanceof Error ? error : new Error(String(error));
-  // A library's plain error means a damaged input only where the job's own code can catch it.
+  // The job could not catch this error, so a plain error does not mean a damaged input.
   const mistake = kindOfPlainError(thrown) === 'input' ? new Defect(thrown) : thrown;
   void send({ type: 'failed', ...describedError(mistake) }).then(() => process.exit(1));
 });

@@ -104,7 +104,7 @@ export class ChildPool {
       return output;
     } catch (error) {
       if (error instanceof CannotLinkError) return await this.#runAlone(job);
-      // A process whose code has failed unexpectedly is about to end, or in a state that nobody knows.
+      // After an unexpected error, the process is about to end, or its state is unknown.
       mayKeep = !(error instanceof ReportedJobError && error.claimedKind === 'bug');
       throw error;
     } finally {

@@ -11,7 +11,7 @@ const requestTimeoutMs = 30_000;
 
 const usage = `usage: npm run app -- [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
 
-  --role ROLE      One of: web serves users, worker processes runs, all does both (default); web and worker need DATABASE_URL
+  --role ROLE      web (serves users), worker (processes runs) or all; web and worker need DATABASE_URL (default: all)
 
 PLATFORM_URL       address of the platform; http://127.0.0.1:4010 for a sandbox on this machine
 PLATFORM_API_KEY   the key that the platform gave the app, or PLATFORM_API_KEY_FILE

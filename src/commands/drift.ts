@@ -23,12 +23,13 @@ import { readWireProfile } from './wire-profile.ts';
 const usage = `usage: npm run drift -- --platform URL [options]: compares the platform with the sandbox by the same calls, and lists the differences
 
   --platform URL   Its {base_url}; the API key comes from PLATFORM_API_KEY, or PLATFORM_API_KEY_FILE
-  --level LEVEL    One of: read (default) sends only GET and search; launch an operation too; write uploads and a job too, once you approve
+  --level LEVEL    read (only GET and search), launch (also an operation) or write (also uploads and a job, after your
+                   approval) (default: read)
   --profile FILE   Wire profile of the platform (default: your app's)
-  --record FILE    Writes a record of the answers, for tests of the sandbox
-  --against FILE   Compares with such a record instead of a platform
+  --record FILE    Write a record of the answers, for tests of the sandbox
+  --against FILE   Compare with such a record instead of a platform
   --expect FILE    Known differences: [{"exchange": "user-detail/of the launch", "fact": "body.email"}]
-  --json FILE      The whole report
+  --json FILE      Write the whole report to this file
 
 Levels above read need an identity token of a launch: PLATFORM_TOKEN, or the token that you paste. Exits 0 only if the
 differences are those expected (docs/drift.md).`;

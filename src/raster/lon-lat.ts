@@ -5,7 +5,7 @@ export type LonLat = readonly [number, number];
 
 const northThenEast = /AXIS\["[^"]*",NORTH\],AXIS\["[^"]*",EAST\]/;
 
-/** A CRS without a code of EPSG has the axes that its own text names. */
+/** True if northings or latitudes come first. A CRS without an EPSG code has the axes of its WKT. */
 const isNorthFirst = (srs: Gdal.SpatialReference) =>
   srs.EPSGTreatsAsLatLong() || srs.EPSGTreatsAsNorthingEasting() || northThenEast.test(srs.toWKT());
 

@@ -76,7 +76,7 @@ export type InputOf<Declaration extends InputDeclaration> =
 interface OutputFile {
   /** Name of the file that the step writes, and that the platform gets. */
   readonly fileName: string;
-  /** The seed's word for the kind of data (spec 2.8). `as-input`: that of the main input's items, if they agree. */
+  /** Kind of data (spec 2.8). `as-input`: the type of the main input's items, or `UNKNOWN` if they differ. */
   readonly sourceType: SourceType | 'as-input';
   /** The step may leave it out. Default false. */
   readonly optional?: boolean;
@@ -148,7 +148,7 @@ export interface StepDeclaration {
   readonly input?: RasterInput;
   /** Several, or features, by names of the step's own; `scene` is the first that holds rasters. */
   readonly inputs?: Readonly<Record<string, InputDeclaration>>;
-  /** Acquisition time of the results: that of the latest input, of the earliest, or none. Default `latest`. */
+  /** Acquisition time of the results: the time of the latest input, of the earliest input, or none. Default `latest`. */
   readonly acquisition?: 'latest' | 'earliest' | 'none';
   /** The bands that its parameters and `needs` name must lie on the same pixels: the app looks before it asks for approval. Default false. */
   readonly sameGrid?: boolean;

@@ -151,6 +151,21 @@ test('a list of items that a completion cannot hold is left to the file, and a b
   expect(resultFacts(broken, 'slope.tif', provenanceOf([{}])).layerProperties).not.toHaveProperty('unit');
 });
 
+test('a table lies where its zones lie, and too many boxes are left out', () => {
+  const inputs = [
+    { name: 'values', files: [{ ...file, bbox: [0, 40, 20, 60] }] },
+    { name: 'zones', files: [{ ...file, bbox: [10, 50, 11, 51] }] },
+  ];
+  const step = stepOf('zonal-statistics');
+  const names = Object.keys(step.inputs!);
+  expect(names).toEqual(['values', 'zones']);
+  const of = (given: object) => resultFacts(step, 'statistics.csv', { ...provenanceOf([]), ...given });
+  const { coordinates } = JSON.parse(of({ inputs }).geometry!) as { coordinates: number[][][] };
+  expect(coordinates[0]![0]).toEqual([10, 50]);
+  const many = Array.from({ length: 201 }, (_, i) => ({ ...file, bbox: [i / 2, 0, i / 2 + 1, 1] }));
+  expect(of({ inputs: [{ name: 'zones', files: many }] })).not.toHaveProperty('geometry');
+});
+
 test('a table lies where its inputs lie, also across 180 degrees', () => {
   const of = (bbox: readonly number[]) =>
     resultFacts(stepOf('zonal-statistics'), 'statistics.csv', provenanceOf([{ bbox }]));

@@ -192,8 +192,8 @@ describe('a bad step touches nothing but its run', () => {
       /Cannot find package/,
     ],
     ['not-awaiting', 'the planted rejection', /bad-steps\.ts:\d+:\d+/],
-  ])('%s is a mistake of whoever wrote the step, with its place', async (stepId, message, place) => {
-    const { run } = await startStepHost({ definition: badSteps });
+  ])('%s: reported as a defect of the step, with its place', async (stepId, message, place) => {
+    const { run } = await startStepHost({ definition: badSteps, keepsChildren: true });
     const error = await run(stepId, synthetic).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       code: 'job_failed',
@@ -201,13 +201,11 @@ describe('a bad step touches nothing but its run', () => {
       childStack: expect.stringMatching(place) as string,
     });
     expect((error as Error).message).toContain(message);
-    // The next run gets another child.
-    await run('misusing', synthetic).catch((reason: unknown) =>
-      expect((reason as Error).message).toContain('description is a read-only property'),
-    );
+    // The process of the failed run is not used again.
+    await expect(run('misusing', synthetic)).rejects.toThrow('description is a read-only property');
   });
 
-  test('a damaged input stays the fault of the input, even if a step reads it without the functions of the kit', async () => {
+  test('a damaged input is reported as the input error, even if a step reads it without the kit', async () => {
     const { run, inputDir } = await startStepHost({ definition: badSteps });
     const path = join(inputDir, 'damaged.tif');
     const raster = gdal.open(path, 'w', 'GTiff', 256, 256, 1, 'Byte', ['COMPRESS=DEFLATE', 'TILED=YES']);

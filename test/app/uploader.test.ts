@@ -97,6 +97,10 @@ describe('the facts of an output', () => {
     await fault('upload.complete', { status: 400 });
     await expect(send(upload, {})).rejects.toMatchObject({ platformStatus: 400 });
     expect(completions).toHaveLength(1);
+    await fault('upload.complete', { status: 400 }, { times: 2 });
+    await expect(send(upload, facts)).rejects.toMatchObject({ platformStatus: 400 });
+    expect(refusals).toEqual([]);
+    completions.splice(1);
     await fault('upload.complete', { status: 503 });
     await send(upload, facts);
     expect(completions.slice(1)).toMatchObject([facts]);

@@ -103,7 +103,7 @@ const pythonBreaks = {
 const pythonFaults = Object.keys(pythonBreaks) as (keyof typeof pythonBreaks)[];
 
 const breaks: Record<AppFault, string> = {
-  'polls-every-100-ms': 'poll-interval',
+  'polls-too-early': 'poll-interval',
   'polls-on-after-approved': 'poll-stops',
   'uploads-before-approval': 'upload-after-approval',
   'uploads-before-it-has-read-approved': 'upload-after-approval',

@@ -104,12 +104,17 @@ describe('initiate', () => {
   test('operationId missing, or a sourceType that is none: 400 with details', async () => {
     const sandbox = await startSandbox();
     const { token, operationId } = await approvedOperation(sandbox);
-    for (const [body, path] of [
-      [{ fileName: 'a' }, 'operationId'],
-      [{ operationId, fileName: 'a', sourceType: 'TIFF' }, 'sourceType'],
+    for (const [body, path, message] of [
+      [{ fileName: 'a' }, 'operationId', 'is required'],
+      [
+        { operationId, fileName: 'a', sourceType: 'TIFF' },
+        'sourceType',
+        'must be one of MULTISPECTRAL, HYPERSPECTRAL, ',
+      ],
     ] as const) {
       const answer = await sandbox.app('POST', `/file/${token}/upload/initiate`, { body });
       expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, path]);
+      expect(answer.body.details?.[0]?.message).toContain(message);
     }
   });
 
@@ -324,7 +329,10 @@ describe('chunk', () => {
     const upload = await openUpload(sandbox);
     const post = (type: string, body: string) =>
       sandbox.app('POST', `/file/${upload.token}/upload/chunk`, { body, headers: { 'content-type': type } });
-    expect((await post('application/json', '{}')).status).toBe(415);
+    expect(await post('application/json', '{}')).toMatchObject({
+      status: 415,
+      body: { details: [{ path: 'content-type', message: 'must be multipart/form-data' }] },
+    });
     expect((await post('application/octet-stream', 'x')).status).toBe(415);
     expect((await post('multipart/form-data', 'x')).status).toBe(400);
     expect(

@@ -17,7 +17,7 @@ function hintOf(fields: Readonly<Record<string, unknown>>): string {
   return isItem ? `?item=${encodeURIComponent(ids.map((id) => encodeURIComponent(String(id))).join('/'))}` : '';
 }
 
-/** True for a request that a browser makes ahead of its user: a prefetch, a prerendering, a preview. */
+/** True if a browser prefetches, prerenders or previews the page before its user opens it. */
 const isSpeculative = (req: Request): boolean =>
   ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
     /prefetch|prerender|preview/i.test(req.get(name) ?? ''),
@@ -57,7 +57,7 @@ export function launchRoutes(options: {
       .head('/launch', (_req, res) => void res.status(204).end())
       .get('/launch', (req, res) => {
         if (!isSpeculative(req)) return begin(req, res, req.query[options.profile.launchTokenField], req.query);
-        // A browser that gets no page ahead of time asks again when its user comes.
+        // The browser sends the request again when its user opens the page.
         res.status(503).set('cache-control', 'no-store').end();
       })
       .post('/launch', urlencoded({ extended: false, limit: '16kb', parameterLimit: 20 }), (req, res) => {

@@ -17,17 +17,17 @@ interface Opened {
 }
 
 /**
- * Gives the error of a step, or a `Defect` if whoever wrote the step must mend it.
+ * Returns the error unchanged, or a `Defect` if the step's code is at fault.
  *
- * GDAL throws plain errors for a damaged input and for a misused function alike. A plain error is the maker's if the step's code
- * constructs it. It is also the maker's if code outside the kit has a part in it, and every input can be read to its end.
+ * GDAL throws plain errors for a damaged input and for a misused function alike. A plain error is a defect if the step's code
+ * constructs it. If the stack contains code from outside the kit, the error is a defect unless an input cannot be read completely.
  */
 export async function classifyStepError(error: unknown, step: AnyStep, inputs: readonly Opened[]): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof KitError || kindOfPlainError(error) !== 'input') return error;
   const [, missing] = missingPackage.exec(error.message) ?? [];
   if (missing !== undefined) error.message += `. Install it where the app runs: npm install ${missing}`;
   if (missing !== undefined || isConstructedByStep(error)) return new Defect(error);
-  if (!(await isOfMaker(error, step))) return error;
+  if (!(await involvesForeignCode(error, step))) return error;
   return errorOfReading(inputs) ?? new Defect(error);
 }
 
@@ -50,17 +50,17 @@ function isConstructedByStep(error: Error): boolean {
   }
 }
 
-/** GDAL's asynchronous functions leave no frame: the step decides then. */
-async function isOfMaker(error: Error, step: AnyStep): Promise<boolean> {
-  const isKits = ({ url }: { url: string }) =>
+/** True if the stack contains code from outside the kit. Asynchronous GDAL errors have no stack: then true if the kit does not export the step. */
+async function involvesForeignCode(error: Error, step: AnyStep): Promise<boolean> {
+  const isKitCode = ({ url }: { url: string }) =>
     url.startsWith(kit.href) ? !url.startsWith(fork.href) : url.includes('/node_modules/');
-  const found = framesOf(error);
-  if (found.length > 0) return !found.every(isKits);
-  const steps: readonly unknown[] = Object.values(await import('../../steps/index.ts'));
-  return !steps.includes(step);
+  const stack = framesOf(error);
+  if (stack.length > 0) return !stack.every(isKitCode);
+  const kitExports: readonly unknown[] = Object.values(await import('../../steps/index.ts'));
+  return !kitExports.includes(step);
 }
 
-/** Reads every pixel and every feature. Null if all can be read. */
+/** Reads every pixel and every feature. Returns the first error, or null. */
 function errorOfReading(inputs: readonly Opened[]): unknown {
   try {
     for (const dataset of inputs.flatMap(({ datasets }) => datasets)) {

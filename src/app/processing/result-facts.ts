@@ -1,6 +1,6 @@
 import { limits, sourceTypes, type SourceType } from '../../contract/index.ts';
 import { footprintOfBox } from '../../raster/index.ts';
-import { mainInput, outputsOf, previewOf, type AnyStep, type OutputDeclaration } from '../../steps/step.ts';
+import { inputsOf, mainInput, outputsOf, previewOf, type AnyStep, type OutputDeclaration } from '../../steps/step.ts';
 import type { Provenance, ReadFile } from './provenance.ts';
 import { sourcesOf, type ItemReference } from './run-input.ts';
 
@@ -10,7 +10,7 @@ export interface ResultFacts {
   readonly sourceType: SourceType;
   /** Time of the latest input, ISO 8601, unless the step says otherwise. Absent if no input has one. */
   readonly acquisitionDate?: string;
-  /** GeoJSON as text: the boxes of the inputs. Present only if the output itself has no place. */
+  /** GeoJSON as text: the boxes of the input zones, or of all inputs if no zones have a place. Present only if the output itself has no place. */
   readonly geometry?: string;
   readonly layerProperties?: LayerProperties;
 }
@@ -24,16 +24,16 @@ export interface LayerProperties {
   readonly software: Readonly<Record<string, string>>;
   /** Unit of the values, if the step declares one. */
   readonly unit?: string;
-  /** Items of the platform that the step has read. Absent if the list is too long for a completion; the file itself holds it. */
+  /** Items of the platform that the step has read. Absent if the list is too long for a completion. The file's provenance always has it. */
   readonly sourceItems?: readonly ItemReference[];
   /** First and last time of the inputs, ISO 8601, if they differ (STAC, `start_datetime` and `end_datetime`). */
   readonly start_datetime?: string;
   readonly end_datetime?: string;
-  /** SHA-256 of the run's provenance, which the file itself holds. */
+  /** SHA-256 of the run's provenance, which the file contains. */
   readonly provenance: string;
 }
 
-/** Half of what a completion may hold of properties. */
+/** Half of the size limit of a completion's properties. */
 const maxItemsCharacters = limits.filePropertiesBytes / 2;
 
 /** Derives the facts of one output from those of the run's inputs. `fileName` is the output's. */
@@ -46,8 +46,11 @@ export function resultFacts(step: AnyStep, fileName: string, provenance: Provena
   const times = files.flatMap(({ observedAt }) => observedAt ?? []).toSorted();
   const [first, last] = [times[0], times.at(-1)];
   const acquired = { latest: last, earliest: first, none: undefined }[step.acquisition ?? 'latest'];
-  const boxes = [...new Map(files.flatMap(({ bbox }) => (bbox ? [[String(bbox), bbox]] : []))).values()];
-  const geometry = hasPlace(declared) || boxes.length === 0 ? undefined : JSON.stringify(outlineOf(boxes));
+  const zones = provenance.inputs.filter(({ name }) =>
+    inputsOf(step).some(([of, { kind }]) => of === name && kind === 'vector'),
+  );
+  const zoneBoxes = boxesOf(zones.flatMap((input) => input.files));
+  const geometry = hasPlace(declared) ? null : outlineOf(zoneBoxes.length > 0 ? zoneBoxes : boxesOf(files));
   const unit = unitOf(declared, provenance.parameters);
   const sourceItems = sourcesOf(provenance.input).flatMap((source) => (source.type === 'platform' ? source.items : []));
   const isShort = JSON.stringify(sourceItems).length <= maxItemsCharacters;
@@ -55,7 +58,7 @@ export function resultFacts(step: AnyStep, fileName: string, provenance: Provena
   return {
     sourceType: sourceTypeOf(step, declared, main),
     ...(acquired !== undefined && { acquisitionDate: acquired }),
-    ...(geometry !== undefined && { geometry }),
+    ...(geometry !== null && { geometry: JSON.stringify(geometry) }),
     layerProperties: {
       title: step.title,
       step: id,
@@ -76,7 +79,7 @@ function sourceTypeOf(step: AnyStep, declared: OutputDeclaration | undefined, ma
   return others.length === 0 ? (sourceTypes.find((known) => known === type) ?? 'UNKNOWN') : 'UNKNOWN';
 }
 
-/** The style may be a function of the step's, whose mistake must not cost an upload. */
+/** The style may be a function of the step. An error in it must not prevent the upload. */
 function unitOf(declared: OutputDeclaration | undefined, parameters: Provenance['parameters']): string | undefined {
   try {
     return declared && 'preview' in declared ? previewOf(declared, parameters).unit : undefined;
@@ -91,10 +94,19 @@ const hasPlace = (declared: OutputDeclaration | undefined): boolean =>
     declared.kind === 'raster' ||
     (declared.kind === 'vector' && declared.geometry !== 'None'));
 
-function outlineOf(boxes: readonly (readonly [number, number, number, number])[]): object {
+type Box = NonNullable<ReadFile['bbox']>;
+
+/** Each box once: the files of an item share its box. */
+const boxesOf = (files: readonly ReadFile[]): Box[] => [
+  ...new Map(files.flatMap(({ bbox }) => (bbox ? [[String(bbox), bbox]] : []))).values(),
+];
+
+/** Null without boxes, or if their outline has too many positions for a completion. */
+function outlineOf(boxes: readonly Box[]): object | null {
   const polygons = boxes
     .map(footprintOfBox)
     .flatMap((outline) => (outline.type === 'Polygon' ? [outline.coordinates] : outline.coordinates));
+  if (polygons.length === 0 || polygons.flat(2).length > limits.footprintPositions) return null;
   return polygons.length === 1
     ? { type: 'Polygon', coordinates: polygons[0] }
     : { type: 'MultiPolygon', coordinates: polygons };

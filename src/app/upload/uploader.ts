@@ -30,7 +30,7 @@ export interface UploadTask {
   readonly identity?: FileIdentity;
   readonly fileName: string;
   readonly sourceType: SourceType;
-  /** Optional fields of the completion. A platform that refuses one gets the completion once more without them. Default: none. */
+  /** Optional fields of the completion. If the platform refuses them, the completion is sent once more without them. Default: none. */
   readonly facts?: CompletionFacts;
   /** Progress of an earlier process with the same bytes. Null for a new upload. */
   readonly resume: UploadProgress | null;
@@ -47,7 +47,7 @@ export interface UploadOptions {
   readonly signal: AbortSignal;
   /** Wraps every call of the platform: how long to wait for one that is away. */
   readonly retryWhileDown: <T>(call: () => Promise<T>) => Promise<T>;
-  /** Called if the platform refuses the completion's optional fields, which it then gets without them. */
+  /** Called if the platform refused the optional fields, and accepted the completion without them. */
   readonly onFactsRefused?: (error: unknown) => void;
 }
 type CompletionOptions = Pick<UploadOptions, 'calls' | 'retryWhileDown' | 'signal' | 'onFactsRefused'>;
@@ -150,12 +150,13 @@ async function complete(
     return await send({ ...completion, ...facts });
   } catch (error) {
     if (!isRefusedBody(error)) throw error;
+    const completed = await send(completion);
     options.onFactsRefused?.(error);
-    return send(completion);
+    return completed;
   }
 }
 
-/** The platform does not take the body. Its other refusals of a completion have codes of their own. */
+/** True if the platform rejects the body. A new upload session would not help. */
 const isRefusedBody = (error: unknown): error is PlatformError =>
   error instanceof PlatformError &&
   (error.platformStatus === 400 || error.platformStatus === 422) &&

@@ -119,13 +119,13 @@ function requirePlausible(
   );
 }
 
-/** Points of the input along each side that must lie in the result. */
+/** Sample points along each side of the input. */
 const pointsPerSide = 33;
-/** Largest share of these points that may lie outside, for pixels that are cut at an edge. */
+/** Largest share of sample points that may be outside the result, for pixels that are cut at an edge. */
 const maxLostShare = 0.02;
 const maxLatitude = 80;
 
-/** Throws `KitError` if the extent that GDAL chose leaves out a part of the input, as where the projection has no end at a pole. */
+/** Throws `KitError` if the extent that GDAL chose does not contain the whole input. An example is a projection without bounds at a pole. */
 function requireCovered(
   gdal: typeof Gdal,
   { srs, geoTransform, rasterSize }: Pick<Gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>,
@@ -152,14 +152,14 @@ function requireCovered(
     const column = (((i % pointsPerSide) + 0.5) * rasterSize.x) / pointsPerSide;
     const row = ((Math.floor(i / pointsPerSide) + 0.5) * rasterSize.y) / pointsPerSide;
     const place = lonLatOf(...fromTransform(geoTransform, column, row));
-    // GDAL cuts off the poles, which many projections have no place for.
+    // GDAL cuts off the poles, which many projections do not contain.
     if (!place || Math.abs(place[1]) > maxLatitude) continue;
     try {
       const point = toTarget(...place);
       placed += 1;
       if (!isInside(point)) lost += 1;
     } catch {
-      // The target has no such place.
+      // The target does not contain this point.
     }
   }
   if (lost <= placed * maxLostShare) return;

@@ -9,7 +9,7 @@ import type { Gap } from './recipe.ts';
 export interface BatteryCheck {
   readonly name: string;
   readonly run: () => Promise<void>;
-  /** Time of the step on this check's input, once `run` has ended. Default: the time of `run`. */
+  /** Time that the step took on this check's input, known after `run`. Default: the time of `run`. */
   readonly tookMs?: () => number | undefined;
   /** Reason why the step's cases exempt this check. Callers must not run exempt checks. */
   readonly exempt?: string;

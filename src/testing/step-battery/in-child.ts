@@ -8,12 +8,12 @@ import type { BatteryOptions, Variant } from './check.ts';
 
 const batteryJob = new URL('./battery-job.ts', import.meta.url);
 
-/** Variants that may use up their time. The others are then not run. */
+/** Number of variants that may time out. After that, no further variant runs. */
 const maxEndless = 3;
 
 /**
- * Runs every variant in one process: a start costs more than most of them. The first comes twice. A variant that takes longer than
- * `limitMs`, or that ends the process, fails alone: the others run in a new process.
+ * Runs all variants in one process, because a start costs more than most variants. The first variant runs twice. A variant that takes
+ * longer than `limitMs`, or ends the process, fails alone. The other variants then run in a new process.
  */
 export async function inOneChild(
   { definition, stepId, confinement }: Pick<BatteryOptions, 'definition' | 'stepId' | 'confinement'>,
@@ -43,10 +43,11 @@ export async function inOneChild(
   async function answersTo(some: readonly BatteryRun[]): Promise<BatteryAnswer[]> {
     if (some.length === 0) return [];
     if (endless >= maxEndless)
-      return some.map(() => failed('not_run', `not run, because ${maxEndless} checks before it used up their time`));
-    let current = 0;
+      return some.map(() => failed('not_run', `not run, because ${maxEndless} earlier checks timed out`));
+    /** Index of the variant that runs; -1 while the process starts. */
+    let current = -1;
     const tooLong = new AbortController();
-    const end = () => tooLong.abort(new Error('the check used up its time'));
+    const end = () => tooLong.abort(new Error('the check timed out'));
     let deadline = setTimeout(end, limitMs);
     const next = (_fraction: number, note: string | null) => {
       if (note === null || Number(note) === current) return;
@@ -69,12 +70,14 @@ export async function inOneChild(
         }),
       );
     } catch (error) {
-      if (!tooLong.signal.aborted && !isJobFailure(error)) throw error;
+      // Before the first variant, the error is not that of a variant.
+      if (!tooLong.signal.aborted && (current < 0 || !isJobFailure(error))) throw error;
       if (tooLong.signal.aborted) endless += 1;
       const blamed = tooLong.signal.aborted
         ? failed('check_timeout', `it did not end within ${limitMs / 1_000} s`)
         : failed(error instanceof Error && 'code' in error ? String(error.code) : 'job_failed', messageOf(error));
-      return [...(await answersTo(some.slice(0, current))), blamed, ...(await answersTo(some.slice(current + 1)))];
+      const at = Math.max(0, current);
+      return [...(await answersTo(some.slice(0, at))), blamed, ...(await answersTo(some.slice(at + 1)))];
     } finally {
       clearTimeout(deadline);
     }

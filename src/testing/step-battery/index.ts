@@ -19,7 +19,7 @@ export function casesOf(step: AnyStep): StepCases {
   );
 }
 
-/** Time limit of one test, in milliseconds. The first test runs all small inputs, each of which has a limit of its own. */
+/** Time limit of one test, in milliseconds. The first test runs all small inputs, each with its own limit. */
 const timeoutMs = 900_000;
 
 /** Functions of a test runner that the step tests need. */

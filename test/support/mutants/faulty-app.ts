@@ -5,7 +5,7 @@ import { cleanUpLater } from '../cleanup.ts';
 
 /** The one thing that an app does wrong; null for one that does nothing wrong. */
 export const appFaults = [
-  'polls-every-100-ms',
+  'polls-too-early',
   'polls-on-after-approved',
   'uploads-before-approval',
   'uploads-before-it-has-read-approved',
@@ -56,7 +56,10 @@ export async function startFaultyApp(
     let token = launched;
     const { name = '' } = (await call('GET', `/user/${token}/detail`)).body;
     const fault = behavesBefore.includes(name) ? null : itsFault;
-    const pause = () => sleep(fault === 'polls-every-100-ms' ? 100 : 2_100, undefined, { signal: stop.signal });
+    let polls = 0;
+    // Only the first polls come too early. Faster ones later would come before a recorded approval.
+    const pause = () =>
+      sleep(fault === 'polls-too-early' && (polls += 1) <= 2 ? 100 : 2_100, undefined, { signal: stop.signal });
     const { operationId } = (await call('POST', `/operation/${token}`, { name: 'faulty' })).body;
     const ask = (by: string) => call('GET', `/operation/${by}?operationId=${operationId}`);
     if (fault === 'uploads-before-approval')

@@ -73,7 +73,7 @@ async function uploadOne(
     signal: context.signal,
     retryWhileDown: <T>(call: () => Promise<T>) => retryWhileDown(context, call),
     onFactsRefused: (error: unknown) =>
-      context.log.warn({ err: error }, 'the platform refuses the facts of an output: it is completed without them'),
+      context.log.warn({ err: error }, 'the platform refused the facts of an output, which was completed without them'),
   };
   const identity = context.madeHere.identities.get(path) ?? (await context.folders.verify(output, context.signal));
   if (identity === null) return completeWithoutFile({ sizeBytes, sourceType, facts, resume }, options);
