@@ -55,6 +55,17 @@ describe('the folder', () => {
   );
 });
 
+test('a process whose code has failed unexpectedly runs no further job; one that refused its input does', async () => {
+  const pool = new ChildPool({ confinement: await testConfinement('required'), folder: await testFolder() });
+  cleanUpLater(() => pool.close());
+  const run = (deed: string) => pool.run({ module, input: { deed }, owner: 'a' });
+  expect(await run('counts its jobs')).toBe(1);
+  await expect(run('refuses its input')).rejects.toMatchObject({ code: 'no_good' });
+  expect(await run('counts its jobs')).toBe(3);
+  await expect(run('has a defect')).rejects.toThrow('x is not a function');
+  expect(await run('counts its jobs')).toBe(1);
+});
+
 test('descriptors that whoever started the server has left open do not reach a child', async () => {
   const secret = join(await testFolder(), 'secret');
   await writeFile(secret, 'secret');

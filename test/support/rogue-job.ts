@@ -2,9 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { KitError } from '../../src/contract/kit-error.ts';
 import type { Job } from '../../src/child/in-child.ts';
 
 const channel = 3;
+/** Number of jobs that this process has run with one of the deeds that count. */
+let jobs = 0;
 
 function writeAll(bytes: Buffer): void {
   for (let at = 0; at < bytes.length;) {
@@ -56,6 +59,15 @@ const deeds: Readonly<Record<string, (workFolder: string, target: string) => unk
   'writes where it may not': (_workFolder, target) => {
     writeFileSync(target, 'written');
     return readFileSync(target, 'utf8');
+  },
+  'counts its jobs': () => (jobs += 1),
+  'has a defect': () => {
+    jobs += 1;
+    throw new TypeError('x is not a function');
+  },
+  'refuses its input': () => {
+    jobs += 1;
+    throw new KitError('no_good', 'the input is no good', { status: 422 });
   },
   // If root does not run the tests, the kernel refuses some threads. The others stay.
   threads: async () => {
