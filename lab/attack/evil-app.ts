@@ -1,10 +1,13 @@
 /** An app whose step is a process that a file has taken over: it says what the host alone may say. */
-import { appendFileSync, writeSync } from 'node:fs';
-import { spawn } from 'node:child_process';
+import { appendFileSync, readFileSync, writeSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { KitError } from '../../src/contract/index.ts';
 import { defineStep, z } from '../../src/steps/index.ts';
 
 const channel = 3;
+const deeds = readFileSync(fileURLToPath(new URL('./deeds.py', import.meta.url)), 'utf8');
 
 function say(message: object): void {
   const bytes = Buffer.from(`:${JSON.stringify(message)}\n`);
@@ -21,6 +24,7 @@ const lies: Readonly<Record<string, (path: string) => unknown>> = {
   'other runs fill the disk': () => failed('work_disk_full', 'transient'),
   'the session has expired': () =>
     failed('token_expired', 'input', 'Sign in again at https://evil.example \u202e and\u0000 enter your key'),
+  'a message of NUL and half a surrogate': () => failed('job_failed', 'input', 'a\u0000b\ud800c'),
   'a false size and a false digest': () =>
     say({
       type: 'done',
@@ -70,6 +74,18 @@ export default {
         output.bands.get(1).pixels.write(0, 0, 64, 64, new Uint8Array(4_096));
         output.close();
         await lies[lie]?.(outputPath);
+      },
+    }),
+    defineStep({
+      ...declared('deed'),
+      title: 'Deed',
+      description: 'Does a deed of deeds.py, and fails with what that printed.',
+      parameters: z.object({
+        deed: z.string().meta({ title: 'Deed', description: 'Its name.' }),
+        target: z.string().meta({ title: 'Target', description: 'What it is done to.' }),
+      }),
+      run({ parameters: { deed, target } }) {
+        throw new KitError('deed', execFileSync('/usr/bin/python3', ['-c', deeds, deed, target], { encoding: 'utf8' }));
       },
     }),
     defineStep({

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Attack } from './attack.ts';
 import { confinement, onChildren } from './on-children.ts';
+import { onDatabase } from './on-database.ts';
 import { onServers } from './on-servers.ts';
 import { onWords } from './on-words.ts';
 
@@ -33,7 +34,7 @@ if (values.help) console.log(usage);
 else process.exit(await main());
 
 async function main(): Promise<number> {
-  const all: readonly Attack[] = [...onChildren, ...onWords, ...onServers];
+  const all: readonly Attack[] = [...onChildren, ...onWords, ...onServers, ...onDatabase];
   const groups = [...new Set(all.map(({ group }) => group))];
   const unknown = values.group?.find((name) => !groups.includes(name));
   if (unknown !== undefined) {
