@@ -34,14 +34,20 @@ export interface ConfinementOptions {
 
 /** Confinement is required, and does not work here. */
 export class ConfinementError extends KitError {
-  constructor(reason: string) {
-    super('not_confined', `the kit cannot confine child processes: ${reason}\n${remedy}`);
+  constructor({ reason, remedy }: Obstacle) {
+    super(
+      'not_confined',
+      `the kit cannot confine child processes: ${reason}\nThe kit opens foreign files in child processes that bubblewrap keeps from everything else. ${remedy}. ` +
+        'STEP_CONFINEMENT=none starts without, which is right only where every file is your own.',
+    );
   }
 }
 
-const remedy =
-  'The kit opens foreign files in child processes that bubblewrap keeps from everything else. Install it (apt-get install bubblewrap) and let it make ' +
-  'user namespaces: docs/deploy.md has the options for Docker and Kubernetes. STEP_CONFINEMENT=none starts without, which is right only where every file is your own.';
+/** The reason for which children are not confined, and what an operator does about it. */
+interface Obstacle {
+  readonly reason: string;
+  readonly remedy: string;
+}
 
 /** Maximum time for the probe. It starts a child that loads GDAL, which takes most of the time. */
 const probeTimeoutMs = 60_000;
@@ -54,9 +60,10 @@ const nodeArguments = ['--disable-warning=ExperimentalWarning'];
 export async function establishConfinement(options: ConfinementOptions): Promise<Confinement> {
   const programs = new Programs(options.path ?? process.env['PATH'] ?? '');
   const delegated = delegatedGroups();
-  const reason = options.mode === 'none' ? 'STEP_CONFINEMENT=none' : bubblewrapProblem(programs);
-  if (reason !== null) return unconfined(reason, programs, delegated, options);
+  const obstacle = options.mode === 'none' ? notWanted : bubblewrapObstacle(programs);
+  if (obstacle !== null) return unconfined(obstacle, programs, delegated, options);
   const failures: string[] = [];
+  let isWritable = false;
   const filter = seccompFilter();
   const isRoot = runsAsRoot() && programs.find('setpriv') !== null;
   for (const variant of variantsFor({ isRoot, canFilter: filter !== null })) {
@@ -66,11 +73,16 @@ export async function establishConfinement(options: ConfinementOptions): Promise
       );
     } catch (error) {
       failures.push(reasonOf(error));
+      isWritable ||= error instanceof WritableError;
       // Only a missing /proc could mend this, and a child without one cannot list its mounts.
       if (error instanceof WritableError && !error.isOfProc) break;
     }
   }
-  return unconfined(`bubblewrap does not work here: ${failures[0] ?? ''}`, programs, delegated, options);
+  const remedy = isWritable
+    ? 'Mount these places read-only where the server runs'
+    : 'Let it make user namespaces: docs/deploy.md has the options for Docker and Kubernetes';
+  const reason = `bubblewrap does not work here: ${failures[0] ?? ''}`;
+  return unconfined({ reason, remedy }, programs, delegated, options);
 }
 
 type Delegated = ReturnType<typeof delegatedGroups>;
@@ -95,22 +107,28 @@ function weaknessesOf({ dropsRoot, delegated }: { dropsRoot: boolean; delegated:
 
 const memoryOf = (delegated: Delegated) => (delegated === null ? ', memory watched, not bounded' : ', control groups');
 
-function bubblewrapProblem(programs: Programs): string | null {
-  if (process.platform !== 'linux') return `bubblewrap needs Linux, and this is ${process.platform}`;
-  return programs.find('bwrap') === null ? 'bubblewrap is not installed' : null;
+const notWanted: Obstacle = { reason: 'STEP_CONFINEMENT=none', remedy: 'Remove that setting' };
+
+function bubblewrapObstacle(programs: Programs): Obstacle | null {
+  if (process.platform !== 'linux')
+    return {
+      reason: `bubblewrap needs Linux, and this is ${process.platform}`,
+      remedy: 'Run the kit on Linux, or in its images',
+    };
+  if (programs.find('bwrap') !== null) return null;
+  return { reason: 'bubblewrap is not installed', remedy: 'Install it (apt-get install bubblewrap)' };
 }
 
 async function unconfined(
-  reason: string,
+  obstacle: Obstacle,
   programs: Programs,
   delegated: Delegated,
   { mode, warn }: ConfinementOptions,
 ): Promise<Confinement> {
-  if (mode === 'required') throw new ConfinementError(reason);
+  const { reason, remedy } = obstacle;
+  if (mode === 'required') throw new ConfinementError(obstacle);
   if (mode === 'auto')
-    warn(
-      `FOREIGN FILES ARE OPENED UNCONFINED: ${reason}. A hostile file could read what this process can. ${remedy.split('. ')[1]}.`,
-    );
+    warn(`FOREIGN FILES ARE OPENED UNCONFINED: ${reason}. A hostile file could read what this process can. ${remedy}.`);
   return probed((known) => ({
     kind: 'none',
     filter: null,

@@ -140,7 +140,7 @@ export function command({ argv, code, image, cog, progress = 'json', outputBands
     if (process.env['CONFINED'] !== 'yes')
       throw new KitError(
         'not_confined',
-        'this step runs a program, and the app does that only where bubblewrap confines it: install bubblewrap',
+        'this step runs a program, and the app does that only where bubblewrap confines it, which it does not here: the log of its start says why',
         { status: 500 },
       );
     const run = (of: StepJob<never>) =>

@@ -298,6 +298,28 @@ async function play(engine: Engine): Promise<void> {
   engine.podman(['rm', '--force', '--time', '5', '--volumes', foreign.name]);
 
   engine.podman(['rm', '--force', '--time', '5', '--volumes', web.name]);
+  // The same containers, with an app whose step attacks them.
+  const hostileApp = '/kit/test/support/hostile-steps.ts';
+  const mounted = ['--volume', `${join(projectRoot, 'test/support/hostile-steps.ts')}:${hostileApp}:ro`];
+  const startHostile = ({ service: of }: Container, port: string) =>
+    start(engine, of, `hostile-${port}`, { PORT: port, MY_APP: hostileApp }, mounted);
+  const hostile = [startHostile(web, '3000'), startHostile(second, '3004')];
+  for (const one of hostile) await until(`${one.name} is healthy`, () => isHealthy(one));
+  const [, attacked] = hostile as [Container, Container];
+  for (const [attack, target, control] of [
+    ['read', '/proc/1/environ', 'cat /proc/1/environ'],
+    ['read', '/kit/package.json', 'cat /kit/package.json'],
+    ['write', '/data/left-behind', 'touch /data/tried && rm /data/tried'],
+    ['list', '/data/work', 'ls /data/work'],
+    ['tcp', '5432', `node -e "require('net').connect(5432, '127.0.0.1', () => process.exit(0))"`],
+    ['interfaces', '', 'true'],
+    ['new-namespaces', '', 'unshare --user true'],
+  ] as const) {
+    const shows = engine.enter(['podman', 'exec', attacked.name, 'sh', '-c', control]).status === 0;
+    const { stdout, stderr } = drive('hostile', attack, target);
+    check(`a step in the image cannot ${attack} ${target}`, shows && stdout.includes('Error: '), shows ? stdout + stderr : 'the control failed'); // oxfmt-ignore
+  }
+  for (const { name } of hostile) engine.podman(['rm', '--force', '--time', '5', '--volumes', name]);
   await playPods(engine, database, drive);
 }
 

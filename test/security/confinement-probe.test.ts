@@ -47,6 +47,20 @@ test('nor one in which a file of /proc is writable', { timeout: 120_000 }, async
   await expect(establish(path)).rejects.toThrow('a child process could write outside its folder: /proc/version');
 });
 
+test('each obstacle has its own remedy', { timeout: 120_000 }, async () => {
+  const withoutBubblewrap = await testFolder();
+  await expect(establish(withoutBubblewrap)).rejects.toThrow(
+    /not installed\n.*Install it \(apt-get install bubblewrap\)/,
+  );
+  const broken = join(withoutBubblewrap, 'bwrap');
+  await writeFile(broken, '#!/bin/sh\necho "No permissions to create new namespace" >&2; exit 1\n', { mode: 0o755 });
+  const message = await establish(withoutBubblewrap + delimiter + process.env['PATH']).catch(String);
+  expect(message).toMatch(/No permissions to create new namespace\n.*Let it make user namespaces: docs\/deploy\.md/);
+  expect(message).not.toContain('Install it');
+  const writable = await establish(await pathWith('--perms', '1777', '--tmpfs', place)).catch(String);
+  expect(writable).toContain('Mount these places read-only');
+});
+
 test('control: with a read-only folder at the same place it is used', { timeout: 120_000 }, async () => {
   expect((await establish(await pathWith('--ro-bind', '/etc', place))).kind).toBe('bubblewrap');
 });
