@@ -38,15 +38,17 @@ if (values.help) {
 }
 const [side, rounds] = [Number(values.side), Number(values.rounds)];
 
-/** At most the peer's time, and this much of its memory. */
-const goals = { time: 1, memory: 1.1 };
+/** At most the peer's time, and this much of the rest of what it takes. */
+const goals = { time: 1, memory: 1.1, cpu: 1.1, disk: 1.1 };
 const ndviPeakMiB = 320;
 
 interface Work {
   readonly id: string;
   readonly parameters?: StepParameters;
-  /** Below the folder of inputs. */
-  readonly input: string;
+  /** Below the folder of inputs; one of each input, if the step has several. */
+  readonly input: string | Readonly<Record<string, string>>;
+  /** Default: GDAL's own program. */
+  readonly peerName?: string;
   /** Made in turn, into one folder: the programs of a peer. */
   readonly peer: (input: (name: string) => string, output: (name: string) => string) => readonly (readonly string[])[];
 }
@@ -136,12 +138,112 @@ const works: readonly Work[] = [
   },
 ];
 
+const terrain = (id: string, mode: string, parameters?: StepParameters): Work => ({
+  id,
+  ...(parameters && { parameters }),
+  input: 'heights.tif',
+  peer: (of, to) => [['gdaldem', mode, '-q', '-compute_edges', ...cog, of('heights.tif'), to('out.tif')]],
+});
+
+const toCog = (from: string, to: string) => ['gdal_translate', '-q', ...cog, from, to];
+
+const further: readonly Work[] = [
+  terrain('terrain-index', 'roughness', { index: 'roughness' }),
+  ...['spectral-index', 'ndvi-python'].map((id): Work => ({ ...works.find((work) => work.id === 'ndvi')!, id })),
+  {
+    id: 'color-relief',
+    parameters: { colors: '0 #1a9641, 800 #ffffbf, 2000 #8c6d5a' },
+    input: 'heights.tif',
+    peer: (of, to) => [['gdaldem', 'color-relief', '-q', '-alpha', ...cog, of('heights.tif'), of('colors.txt'), to('out.tif')]], // oxfmt-ignore
+  },
+  {
+    id: 'change',
+    parameters: { band: '1' },
+    input: { before: 'scene/nir.tif', after: 'later/nir.tif' },
+    peer: (of, to) => [calc('A.astype(float32)-B', of('later/nir.tif'), of('scene/nir.tif'), to('a.tif')), toCog(to('a.tif'), to('out.tif'))], // oxfmt-ignore
+  },
+  {
+    id: 'cloud-mask',
+    parameters: { band: 'red' },
+    input: 'masked',
+    peer: (of, to) => [calc('where((B&31)!=0,-9999,A.astype(float32))', of('masked/red.tif'), of('masked/QA_PIXEL.tif'), to('a.tif')), toCog(to('a.tif'), to('out.tif'))], // oxfmt-ignore
+  },
+  {
+    id: 'pan-sharpen',
+    input: 'pan',
+    peer: (of, to) => [
+      ['gdal_pansharpen.py', '-q', '-co', 'TILED=YES', of('pan/pan.tif'), ...['red', 'green', 'blue'].map((name) => of(`pan/${name}.tif`)), to('a.tif')], // oxfmt-ignore
+      toCog(to('a.tif'), to('out.tif')),
+    ],
+  },
+  {
+    id: 'harmonize',
+    parameters: { resampling: 'bilinear' },
+    input: 'pan',
+    peer: (of, to) => [
+      ['gdalbuildvrt', '-q', '-separate', '-resolution', 'highest', '-r', 'bilinear', to('a.vrt'), ...['blue', 'green', 'pan', 'red'].map((name) => of(`pan/${name}.tif`))], // oxfmt-ignore
+      ['gdal_translate', '-q', '-ot', 'Float32', ...cog, to('a.vrt'), to('out.tif')],
+    ],
+  },
+  {
+    id: 'clip-to-features',
+    input: { raster: 'scene/nir.tif', features: 'area.geojson' },
+    peer: works.find(({ id }) => id === 'clip')!.peer,
+  },
+  {
+    id: 'zonal-statistics',
+    input: { values: 'heights.tif', zones: 'zones.geojson' },
+    // GDAL's programs have none before 3.12.
+    peerName: 'saga_cmd',
+    peer: (of, to) => [['saga_cmd', '-f=s', 'shapes_grid', '2', '-GRIDS', of('heights.tif'), '-POLYGONS', of('zones.geojson'), '-RESULT', to('out.shp')]], // oxfmt-ignore
+  },
+];
+
 const wanted = values.only === '' ? null : values.only.split(',');
-const chosen = works.filter(({ id }) => wanted?.includes(id) ?? true);
+const chosen = [...works, ...further].filter(({ id }) => wanted?.includes(id) ?? true);
 await mkdir(values.folder, { recursive: true });
 const folder = await mkdtemp(join(resolve(values.folder), 'steps-'));
 const inputs = join(folder, 'inputs');
 const confinement = await confine({ mode: 'auto', readable: [] }, []);
+
+/** Processor time of the processes that `pid` has started and that run while `work` lasts, in seconds. */
+async function cpuWhile(pid: number, work: Promise<unknown>): Promise<number> {
+  const secondsOf = new Map<number, number>();
+  let isOver = false;
+  void work.finally(() => (isOver = true)).catch(() => {});
+  async function look(parent: number): Promise<void> {
+    const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8').catch(() => '');
+    for (const child of text.trim().split(/\s+/).filter(Boolean).map(Number)) {
+      const line = await readFile(`/proc/${child}/stat`, 'utf8').catch(() => '');
+      // utime and stime, in hundredths of a second, after the name in parentheses.
+      const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+      if (line !== '') secondsOf.set(child, (Number(fields[11]) + Number(fields[12])) / 100);
+      await look(child);
+    }
+  }
+  while (!isOver) {
+    await look(pid);
+    await new Promise((next) => setTimeout(next, 20));
+  }
+  return secondsOf.values().reduce((sum, seconds) => sum + seconds, 0);
+}
+
+/** Bytes of a folder on disk, at their most while `work` lasts. */
+async function diskWhile(place: string, work: Promise<unknown>): Promise<number> {
+  let [most, isOver] = [0, false];
+  void work.finally(() => (isOver = true)).catch(() => {});
+  while (!isOver) {
+    most = Math.max(most, await bytesIn(place));
+    await new Promise((next) => setTimeout(next, 100));
+  }
+  return Math.max(most, await bytesIn(place));
+}
+
+async function bytesIn(place: string): Promise<number> {
+  const entries = await readdir(place, { recursive: true }).catch(() => []);
+  const sizes = await Promise.all(entries.map((name) => stat(join(place, name)).catch(() => null)));
+  return sizes.reduce((sum, found) => sum + (found?.isFile() ? found.blocks * 512 : 0), 0);
+}
 
 /** Resident at the peak, of a process and what it has started. */
 async function peakWhile(pid: number, work: Promise<unknown>): Promise<number> {
@@ -167,7 +269,7 @@ async function residentOf(pid: number): Promise<number> {
 async function ofPeer(work: Work): Promise<Measured> {
   const out = await mkdtemp(join(folder, 'peer-'));
   const began = performance.now();
-  let peak = 0;
+  let [peak, disk, cpu] = [0, 0, 0];
   for (const [program = '', ...args] of work.peer(
     (name) => join(inputs, name),
     (name) => join(out, name),
@@ -176,19 +278,23 @@ async function ofPeer(work: Work): Promise<Measured> {
     const ended = new Promise<void>((done, fail) =>
       child.once('error', fail).once('exit', (code) => (code === 0 ? done() : fail(new Error(`${program}: ${code}`)))),
     );
-    peak = Math.max(peak, await peakWhile(child.pid!, ended));
+    const [used, written, took] = await Promise.all([peakWhile(child.pid!, ended), diskWhile(out, ended), cpuWhile(process.pid, ended)]); // oxfmt-ignore
+    [peak, disk, cpu] = [Math.max(peak, used), Math.max(disk, written), cpu + took];
     await ended;
   }
   const seconds = (performance.now() - began) / 1000;
   const [last] = (await readdir(out)).filter((name) => name.startsWith('out.'));
   const bytes = (await stat(join(out, last!))).size;
   await rm(out, { recursive: true });
-  return { seconds, peakMiB: peak / 1024 ** 2, bytes };
+  return { seconds, cpuSeconds: cpu, peakMiB: peak / 1024 ** 2, diskMiB: disk / 1024 ** 2, bytes };
 }
 
 interface Measured {
   readonly seconds: number;
+  readonly cpuSeconds: number;
   readonly peakMiB: number;
+  /** The most that lay in the folder of the work at one time. */
+  readonly diskMiB: number;
   readonly bytes: number;
 }
 
@@ -204,17 +310,25 @@ async function ofStep(work: Work): Promise<Measured> {
     onMemory: (bytes) => (peak = Math.max(peak, bytes)),
   });
   const step = host.find(work.id);
-  const input: RunInput = { type: 'local', path: work.input };
+  const local = (path: string) => ({ type: 'local', path }) as const;
+  const input: RunInput =
+    typeof work.input === 'string'
+      ? local(work.input)
+      : { type: 'named', inputs: Object.fromEntries(Object.entries(work.input).map(([name, path]) => [name, local(path)])) }; // oxfmt-ignore
   const { parameters } = await host.check(work.id, { ...work.parameters }, input);
   const workFolder = join(folder, 'run');
-  const began = performance.now();
-  const { outputs } = await host.run(
+  const [began, before] = [performance.now(), process.cpuUsage()];
+  const running = host.run(
     { owner: 'bench', stepId: work.id, stepVersion: step.version, parameters, input, workFolder },
     { signal: new AbortController().signal, onProgress: () => {} },
   );
+  const [{ outputs }, disk, cpuOfChildren] = await Promise.all([running, diskWhile(workFolder, running), cpuWhile(process.pid, running)]); // oxfmt-ignore
   const seconds = (performance.now() - began) / 1000;
+  const { user, system } = process.cpuUsage(before);
+  const cpu = cpuOfChildren + (user + system) / 1e6;
   await rm(workFolder, { recursive: true });
-  return { seconds, peakMiB: peak / 1024 ** 2, bytes: outputs[0]!.sizeBytes };
+  const bytes = outputs[0]!.sizeBytes;
+  return { seconds, cpuSeconds: cpu, peakMiB: peak / 1024 ** 2, diskMiB: disk / 1024 ** 2, bytes };
 }
 
 try {
@@ -247,9 +361,9 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-function rowsOf({ id, ours, theirs, seconds, peerSeconds }: Row): BenchRow[] {
+function rowsOf({ id, ours, theirs, seconds, peerSeconds, peerName }: Row): BenchRow[] {
   const what = `step ${id}, ${side}²`;
-  const name = "GDAL's own program";
+  const name = peerName;
   return [
     {
       what: `${what}: time`,
@@ -264,6 +378,20 @@ function rowsOf({ id, ours, theirs, seconds, peerSeconds }: Row): BenchRow[] {
       ours: [ours.peakMiB],
       peer: { name, values: [theirs.peakMiB] },
       goal: { most: goals.memory },
+    },
+    {
+      what: `${what}: processor time`,
+      unit: 's',
+      ours: [ours.cpuSeconds],
+      peer: { name, values: [theirs.cpuSeconds] },
+      goal: { most: goals.cpu },
+    },
+    {
+      what: `${what}: disk`,
+      unit: 'MiB',
+      ours: [ours.diskMiB],
+      peer: { name, values: [theirs.diskMiB] },
+      goal: { most: goals.disk },
     },
     ...(id === 'ndvi'
       ? [{ what: `${what}: memory`, unit: 'MiB', ours: [ours.peakMiB], peer: null, goal: { most: ndviPeakMiB } }]
@@ -281,12 +409,19 @@ interface Row {
   readonly peerSeconds: readonly number[];
   readonly memoryRatio: number;
   readonly isMet: boolean;
+  readonly peerName: string;
 }
 
-function rowOf({ id }: Work, ours: readonly Measured[], theirs: readonly Measured[]): Row {
+function rowOf(
+  { id, peerName = "GDAL's own program" }: Work,
+  ours: readonly Measured[],
+  theirs: readonly Measured[],
+): Row {
   const of = (all: readonly Measured[]): Measured => ({
     seconds: median(all.map(({ seconds }) => seconds)),
+    cpuSeconds: median(all.map(({ cpuSeconds }) => cpuSeconds)),
     peakMiB: median(all.map(({ peakMiB }) => peakMiB)),
+    diskMiB: median(all.map(({ diskMiB }) => diskMiB)),
     bytes: all[0]!.bytes,
   });
   const [our, their] = [of(ours), of(theirs)];
@@ -296,7 +431,7 @@ function rowOf({ id }: Work, ours: readonly Measured[], theirs: readonly Measure
     median(timeRatios) <= goals.time && memoryRatio <= goals.memory && (id !== 'ndvi' || our.peakMiB < ndviPeakMiB);
   const secondsOf = (all: readonly Measured[]) => all.map(({ seconds }) => seconds);
   return {
-    ...{ id, ours: our, theirs: their, timeRatios, memoryRatio, isMet },
+    ...{ id, ours: our, theirs: their, timeRatios, memoryRatio, isMet, peerName },
     seconds: secondsOf(ours),
     peerSeconds: secondsOf(theirs),
   };
@@ -304,13 +439,17 @@ function rowOf({ id }: Work, ours: readonly Measured[], theirs: readonly Measure
 
 function print(rows: readonly Row[]): void {
   console.log(`${cpus().length} cores, GDAL's programs ${execFileSync('gdalinfo', ['--version'], { encoding: 'utf8' }).trim()}, medians of ${rounds}\n`); // oxfmt-ignore
-  console.log('| step | seconds | peer | time ratio (spread) | MiB | peer | memory ratio | output, peer | goal |');
-  console.log('|------|--------:|-----:|--------------------:|----:|-----:|-------------:|-------------:|------|');
+  console.log(
+    '| step | seconds | peer | time ratio (spread) | CPU, peer | MiB | peer | memory ratio | disk, peer | output, peer | goal |',
+  );
+  console.log(
+    '|------|--------:|-----:|--------------------:|---:|----:|-----:|-------------:|---:|-------------:|------|',
+  );
   for (const { id, ours, theirs, timeRatios, memoryRatio, isMet } of rows) {
     const spread = `${median(timeRatios).toFixed(2)} (${Math.min(...timeRatios).toFixed(2)} to ${Math.max(...timeRatios).toFixed(2)})`;
     const mega = (bytes: number) => (bytes / 1e6).toFixed(1);
     console.log(
-      `| ${id} | ${ours.seconds.toFixed(1)} | ${theirs.seconds.toFixed(1)} | ${spread} | ${ours.peakMiB.toFixed(0)} | ${theirs.peakMiB.toFixed(0)} | ${memoryRatio.toFixed(2)} | ${mega(ours.bytes)}, ${mega(theirs.bytes)} MB | ${isMet ? 'met' : 'MISSED'} |`,
+      `| ${id} | ${ours.seconds.toFixed(1)} | ${theirs.seconds.toFixed(1)} | ${spread} | ${ours.cpuSeconds.toFixed(1)}, ${theirs.cpuSeconds.toFixed(1)} s | ${ours.peakMiB.toFixed(0)} | ${theirs.peakMiB.toFixed(0)} | ${memoryRatio.toFixed(2)} | ${ours.diskMiB.toFixed(0)}, ${theirs.diskMiB.toFixed(0)} MiB | ${mega(ours.bytes)}, ${mega(theirs.bytes)} MB | ${isMet ? 'met' : 'MISSED'} |`,
     );
   }
   console.log(
