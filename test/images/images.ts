@@ -306,18 +306,20 @@ async function play(engine: Engine): Promise<void> {
   const hostile = [startHostile(web, '3000'), startHostile(second, '3004')];
   for (const one of hostile) await until(`${one.name} is healthy`, () => isHealthy(one));
   const [, attacked] = hostile as [Container, Container];
-  for (const [attack, target, control] of [
-    ['read', '/proc/1/environ', 'cat /proc/1/environ'],
-    ['read', '/kit/package.json', 'cat /kit/package.json'],
-    ['write', '/data/left-behind', 'touch /data/tried && rm /data/tried'],
-    ['list', '/data/work', 'ls /data/work'],
-    ['tcp', '5432', `node -e "require('net').connect(5432, '127.0.0.1', () => process.exit(0))"`],
-    ['interfaces', '', 'true'],
-    ['new-namespaces', '', 'unshare --user true'],
+  const isRefused = (said: string) => /Error\b/.test(said);
+  // A child is process 1 of its own namespace: it reads its own environment.
+  const hasNoSecret = (said: string) => said.length > 0 && !Object.values(secrets).some((secret) => said.includes(secret)); // oxfmt-ignore
+  for (const [attack, target, control, isHeld] of [
+    ['read', '/proc/1/environ', 'cat /proc/1/environ', hasNoSecret],
+    ['read', '/etc/passwd', 'cat /etc/passwd', isRefused],
+    ['write', '/data/left-behind', 'touch /data/tried && rm /data/tried', isRefused],
+    ['tcp', '5432', `node -e "require('net').connect(5432, '127.0.0.1', () => process.exit(0))"`, isRefused],
+    ['interfaces', '', 'true', isRefused],
+    ['new-namespaces', '', 'unshare --user true', isRefused],
   ] as const) {
     const shows = engine.enter(['podman', 'exec', attacked.name, 'sh', '-c', control]).status === 0;
-    const { stdout, stderr } = drive('hostile', attack, target);
-    check(`a step in the image cannot ${attack} ${target}`, shows && stdout.includes('Error: '), shows ? stdout + stderr : 'the control failed'); // oxfmt-ignore
+    const { stdout, stderr, status } = drive('hostile', attack, target);
+    check(`a step in the image cannot ${attack} ${target}`, shows && status === 0 && isHeld(stdout), shows ? stdout + stderr : 'the control failed'); // oxfmt-ignore
   }
   for (const { name } of hostile) engine.podman(['rm', '--force', '--time', '5', '--volumes', name]);
   await playPods(engine, database, drive);
