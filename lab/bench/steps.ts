@@ -209,8 +209,8 @@ const confinement = await confine({ mode: 'auto', readable: [] }, []);
 /** Processor time of the processes that `pid` has started and that run while `work` lasts, in seconds. */
 async function cpuWhile(pid: number, work: Promise<unknown>): Promise<number> {
   const secondsOf = new Map<number, number>();
-  let isOver = false;
-  void work.finally(() => (isOver = true)).catch(() => {});
+  const state = { isOver: false };
+  void work.finally(() => (state.isOver = true)).catch(() => {});
   async function look(parent: number): Promise<void> {
     const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8').catch(() => '');
     for (const child of text.trim().split(/\s+/).filter(Boolean).map(Number)) {
@@ -221,7 +221,7 @@ async function cpuWhile(pid: number, work: Promise<unknown>): Promise<number> {
       await look(child);
     }
   }
-  while (!isOver) {
+  while (!state.isOver) {
     await look(pid);
     await new Promise((next) => setTimeout(next, 20));
   }

@@ -7,6 +7,7 @@ import { spectralIndices } from '../../src/steps/spectral-index/catalogue.ts';
 import {
   inputsOf,
   outputsOf,
+  sourceTypeOfOutput,
   type AnyStep,
   type InputDeclaration,
   type OutputDeclaration,
@@ -78,7 +79,7 @@ export function pageOfStep(name: string, step: AnyStep, pictures: readonly strin
       ['File', 'Source type', 'What it holds'],
       outputsOf(step).map(([, one]) => [
         `\`${one.fileName}\`${one.optional ? ', may be left out' : ''}`,
-        one.sourceType,
+        sourceTypeOfOutput(one),
         holds(one),
       ]),
     ),

@@ -49,6 +49,7 @@ export const appErrors = {
   not_found: { ...ofRequest, advice: 'Go back to the page of the launch.' },
   run_not_found: { ...ofRequest, advice: 'Go back to the page of the launch.' },
   run_not_ended: { ...ofRequest, advice: 'Wait until the run has ended.' },
+  no_output: { ...ofRequest, advice: 'Wait until the run has outputs.' },
   no_result: { ...ofRequest, advice: 'Wait until the run is COMPLETED.' },
   unknown_step: { ...ofRequest, advice: 'Choose a step that the page lists.' },
   invalid_input: { ...ofRequest, advice: 'Correct the input as the message says.' },

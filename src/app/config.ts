@@ -52,6 +52,8 @@ export interface AppConfig {
   readonly port: number;
   /** `PLATFORM_URL`: the spec's {base_url}. */
   readonly platformUrl: string;
+  /** `PLATFORM_PUBLIC_URL`, default `PLATFORM_URL`: the address that browsers have for the platform. Links of pages lead there, and data that the platform links there is fetched from `PLATFORM_URL`. */
+  readonly platformPublicUrl: string;
   /** `PLATFORM_API_KEY` or `PLATFORM_API_KEY_FILE`. */
   readonly platformApiKey: Secret;
   /** `APP_SECRET` or `APP_SECRET_FILE`, several separated by commas or line ends: the first encrypts identity tokens and signs session cookies, all of them decrypt and verify. */
@@ -139,6 +141,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     ...serverVariables,
     PORT: integer(0, 65_535).optional(),
     PLATFORM_URL: httpUrl,
+    PLATFORM_PUBLIC_URL: httpUrl.optional(),
     DATA_DIR: z.string().default('data/app'),
     INPUT_DIR: z.string().optional(),
     ASSET_ORIGINS: z
@@ -237,11 +240,18 @@ export function readAppConfig(
     databaseUrl,
     port: settings.PORT ?? (role === 'worker' ? 0 : 3000),
     platformUrl: settings.PLATFORM_URL,
+    platformPublicUrl: settings.PLATFORM_PUBLIC_URL ?? settings.PLATFORM_URL,
     platformApiKey,
     secrets: appSecrets(env, dataDir, warn),
     dataDir,
     inputDir: resolve(settings.INPUT_DIR ?? join(dataDir, 'inputs')),
-    assetOrigins: [...ownOrigins(settings.PLATFORM_URL), ...settings.ASSET_ORIGINS],
+    assetOrigins: [
+      ...new Set([
+        ...ownOrigins(settings.PLATFORM_URL),
+        ...ownOrigins(settings.PLATFORM_PUBLIC_URL ?? settings.PLATFORM_URL),
+        ...settings.ASSET_ORIGINS,
+      ]),
+    ],
     inputMaxBytes: settings.INPUT_MAX_BYTES,
     pollIntervalMs: settings.POLL_INTERVAL_MS,
     uploadPartBytes: settings.UPLOAD_PART_BYTES,

@@ -144,6 +144,7 @@ async function wireApp(
     platformInput: createPlatformInput({
       client,
       allowedOrigins: config.assetOrigins,
+      reachable: (href) => reachableFrom(config, href),
       maxBytes: config.inputMaxBytes,
       confinement,
       limits: stepLimits,
@@ -186,7 +187,7 @@ async function wireApp(
     mayUse: async (launchId, input) => uploads.requireOwn(await launches.find(launchId), input),
     ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
     steps,
-    settings: { ...config, limits: profile.limits },
+    settings: { ...config, limits: profile.limits, refusedFields: profile.refusedFields },
     folders: new WorkFolders(workDir, store),
     now,
     log,
@@ -240,7 +241,10 @@ async function wireApp(
   function servePages(): void {
     app.use(assetRoutes(definition));
     app.get('/manifest', (_req, res) => void res.json(manifestOf(definition)));
-    app.get('/', (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformUrl })));
+    app.get(
+      '/',
+      (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformPublicUrl })),
+    );
     app.use('/launch', limitLaunches(config.launchesPerMinute), rememberBegun(config));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
     app.use(launchRoutes({ client, launches, profile, now, traceLaunch: (begin) => traces.launch(begin) }));
@@ -254,7 +258,7 @@ async function wireApp(
         engine,
         steps,
         client,
-        platformUrl: config.platformUrl,
+        platformUrl: config.platformPublicUrl,
         profile,
         appPages: definition.pages,
       }),
@@ -262,7 +266,7 @@ async function wireApp(
     app.use('/launches/:launchId/api', catalogRoutes({ client, steps, launches, uploads }));
     app.use(
       '/launches/:launchId/api',
-      runRoutes({ launches, store, engine, steps, inputDir: config.inputDir, uploads }),
+      runRoutes({ ...config, platformUrl: config.platformPublicUrl, launches, store, engine, steps, uploads }),
     );
   }
 
@@ -306,6 +310,15 @@ function requestLog(log: Logger): RequestHandler {
       res: (res: { statusCode: number }) => ({ status: res.statusCode }),
     },
   });
+}
+
+/** The address by which this process reaches data of the platform, which links it by the address that browsers have. A signature is of the path and the query. */
+function reachableFrom(
+  { platformUrl, platformPublicUrl }: Pick<AppConfig, 'platformUrl' | 'platformPublicUrl'>,
+  href: string,
+): string {
+  const isPublic = platformUrl !== platformPublicUrl && href.startsWith(`${platformPublicUrl}/`);
+  return isPublic ? platformUrl + href.slice(platformPublicUrl.length) : href;
 }
 
 /** Limits the sources that pages may load from: the app itself, and the origins of the platform's pictures. */

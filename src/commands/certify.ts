@@ -26,6 +26,7 @@ import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { readJson, requireWritable } from './files.ts';
 import { loadMyApp } from './my-app.ts';
+import { permissionsOf } from './app-permissions.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
 import { startService } from './service-process.ts';
 import { trialRun } from './trial-run.ts';
@@ -118,6 +119,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       folder: join(folder, 'sandbox'),
       profile,
       port: options.port,
+      permissions: options.permissions ?? permissionsOf(definition),
       settings: { ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error' },
     });
     const { apiKey } = sandbox;
@@ -182,6 +184,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       finishedAt: new Date(),
       expected,
       challenge: drawn?.challenge ?? null,
+      permissions: sandbox.platform.permissionsOf(apiKey),
     });
     const report = signKey === null ? summary : await signReport(summary, signKey);
     console.log(`\n${tableOf(report)}`);

@@ -15,6 +15,8 @@ import { createReport } from './demo/report.ts';
 import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
 import { freePort } from './free-port.ts';
 import { loadMyApp } from './my-app.ts';
+import { permissionsOf } from './app-permissions.ts';
+import { sandboxControl } from '../testing/sandbox-control.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 
 /** Folder of the user's rasters. The sandbox imports them to a collection of the same name. */
@@ -94,7 +96,12 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
         ...['--profile', fileURLToPath(options.definition.module)],
         ...(stagedFiles > 0 ? ['--seed', 'none', '--import', scene] : ['--seed', 'demo']),
       ],
-      { SANDBOX_API_KEY: apiKey, HOST: '127.0.0.1', LOG_LEVEL: logLevel },
+      {
+        SANDBOX_API_KEY: apiKey,
+        SANDBOX_API_KEY_PERMISSIONS: (options.permissions ?? permissionsOf(options.definition)).join(','),
+        HOST: '127.0.0.1',
+        LOG_LEVEL: logLevel,
+      },
     ),
     start('app', [], {
       PLATFORM_URL: `http://127.0.0.1:${port}`,
@@ -113,6 +120,8 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
   report.line(`sandbox            ${sandbox.url}`);
   report.line(`app                ${app.url}`);
 
-  const place = { sandbox: { url: sandbox.url, apiKey }, app, scene: importedCollection, stagedFiles, folder };
+  // The demo reads the result by a key of its own.
+  const { apiKey: ownKey } = await sandboxControl({ url: sandbox.url }).createKey(['files_admin']);
+  const place = { sandbox: { url: sandbox.url, apiKey: ownKey }, app, scene: importedCollection, stagedFiles, folder };
   return Promise.race([flow(options, place, report), sandbox.ended, app.ended]);
 }

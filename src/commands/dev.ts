@@ -5,6 +5,7 @@ import openInBrowser from 'open';
 import { isLoopbackName } from '../contract/index.ts';
 import { kitFolder, messageOf } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
+import { permissionsGiven, permissionsOf } from './app-permissions.ts';
 import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { logLines } from './dev/log-lines.ts';
@@ -24,6 +25,7 @@ const usage = `usage: npm run dev -- [options]: sandbox and app together, each r
   --host ADDRESS   Address to listen on; another one than loopback lets other machines in (default: 127.0.0.1)
   --data DIR       Folder of both (default: data/dev)
   --import PATH    Items, rasters, or a folder of a scene, for the catalog; repeatable
+  --permissions LIST  Permissions of the app's key, with commas (default: external_app, and what the app's steps need)
   --inspect-steps PORT  Each step waits at this port for a debugger, unconfined
   --no-open        Do not open the browser`;
 
@@ -61,6 +63,7 @@ export default defineCommand(import.meta, {
     host: { type: 'string', default: '127.0.0.1' },
     data: { type: 'string', default: 'data/dev' },
     import: { type: 'string', multiple: true, default: [] },
+    permissions: { type: 'string' },
     'no-open': { type: 'boolean', default: false },
   },
   async run({ values: options }) {
@@ -72,6 +75,7 @@ export default defineCommand(import.meta, {
     };
     const folder = resolve(callerFolder(), options.data);
     const apiKey = readSecret(process.env, 'SANDBOX_API_KEY') ?? randomBytes(24).toString('base64url');
+    const permissions = permissionsGiven(options.permissions, usage) ?? permissionsOf(definition);
     // Without an admin key, everybody who can reach the sandbox from another machine could approve operations.
     const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
     const running = new Map<Name, ServiceProcess>();
@@ -106,7 +110,12 @@ export default defineCommand(import.meta, {
             fileURLToPath(definition.module),
             ...toImport.flatMap((path) => ['--import', path]),
           ],
-          { ...shared, SANDBOX_API_KEY: apiKey, SANDBOX_ADMIN_KEY: adminKey },
+          {
+            ...shared,
+            SANDBOX_API_KEY: apiKey,
+            SANDBOX_API_KEY_PERMISSIONS: permissions.join(','),
+            SANDBOX_ADMIN_KEY: adminKey,
+          },
           output('sandbox'),
         ),
       app: () =>

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import type { WireProfile } from '../contract/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
+import type { Permission } from '../sandbox/identity/permissions.ts';
 import type { Confinement } from '../child/index.ts';
 import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../server/index.ts';
@@ -17,6 +18,8 @@ export interface OwnSandboxOptions {
   readonly port?: string;
   /** Default: `SANDBOX_API_KEY` of the settings; else made. */
   readonly apiKey?: string | null;
+  /** Permissions of the app's key. Default: all. */
+  readonly permissions?: readonly Permission[] | undefined;
   /** Environment variables of the sandbox. Ignores the admin key. Default: this process's confinement settings. */
   readonly settings?: NodeJS.ProcessEnv;
 }
@@ -44,12 +47,14 @@ export async function startOwnSandbox({
   port = '0',
   apiKey: given = null,
   settings = confining(),
+  permissions,
 }: OwnSandboxOptions): Promise<OwnSandbox> {
   const adminKey = randomBytes(32).toString('base64url');
   const config = readSandboxConfig(
     {
       ...settings,
       ...(given !== null && { SANDBOX_API_KEY: given, SANDBOX_API_KEY_FILE: '' }),
+      ...(permissions && { SANDBOX_API_KEY_PERMISSIONS: permissions.join(',') }),
       SANDBOX_ADMIN_KEY: adminKey,
       SANDBOX_ADMIN_KEY_FILE: '',
     },

@@ -29,7 +29,7 @@ export const assumptions = [
     'permission-names',
     '5',
     'the permissions of the other groups are `external_app` and `inference`',
-    'sandbox/identity/api-keys.ts',
+    'sandbox/identity/permissions.ts',
     'permissions',
     { byHand: 'look at what the key was issued for' },
   ),
@@ -403,6 +403,14 @@ export const assumptions = [
     'contract/stac/objects.ts',
     'stacItem',
     { byHand: 'search for a scene of the Pacific at 180°' },
+  ),
+  entry(
+    'result-lineage',
+    '4.4',
+    '`layerProperties` may have `title`, `stepVersion`, `operationId` and `sourceItems` (`{collectionId, itemId}`), which become links of the item',
+    'sandbox/stac/lineage.ts',
+    'said',
+    { byHand: 'upload a file with such `layerProperties`, and read its item' },
   ),
   entry(
     'footprint-hull',

@@ -6,12 +6,12 @@ import { SceneError } from './match-band.ts';
 import { inPieces } from './pieces.ts';
 import { metadataOf } from './metadata-of.ts';
 
-/** Converts stored numbers to values: by the scale and offset of the file or its item (`file`), unchanged (`stored`), or by a given factor and offset. */
-export type Scaling = 'file' | 'stored' | { readonly factor: number; readonly offset: number };
+/** Converts stored numbers to values: by the scale and offset of the file or its item (`physical`), unchanged (`stored`), or by a given factor and offset. */
+export type Scaling = 'physical' | 'stored' | { readonly factor: number; readonly offset: number };
 
 /** Options for reading a band. */
 export interface Reading {
-  /** Default `file`. */
+  /** Default `physical`. */
   readonly scaling?: Scaling;
   /** The stored number that marks no data. Default: the value that the file or its item declares. */
   readonly nodata?: number | undefined;
@@ -77,7 +77,7 @@ export class BandReader {
   readonly #mask: gdal.RasterBand | null;
   #maskValues = new Uint8Array(0);
 
-  constructor({ band, ofItem = null }: ReadableBand, { scaling = 'file', nodata }: Reading = {}) {
+  constructor({ band, ofItem = null }: ReadableBand, { scaling = 'physical', nodata }: Reading = {}) {
     if (/^C(Int|Float)/.test(band.dataType ?? ''))
       throw new SceneError(
         'complex_values',
@@ -90,7 +90,8 @@ export class BandReader {
     const rounded = band.dataType === 'Float32' && declared !== null ? Math.fround(declared) : declared;
     this.#missing = [...new Set([declared, rounded])].filter((one) => one !== null).filter((one) => !Number.isNaN(one));
     const own = { factor: band.scale ?? 1, offset: band.offset ?? 0 };
-    if (scaling !== 'file') [this.scale, this.scaleOrigin] = [scaling === 'stored' ? unscaled : scaling, 'parameter'];
+    if (scaling !== 'physical')
+      [this.scale, this.scaleOrigin] = [scaling === 'stored' ? unscaled : scaling, 'parameter'];
     else if (!isPlain(own)) [this.scale, this.scaleOrigin] = [own, 'file'];
     else [this.scale, this.scaleOrigin] = ofItem?.scale ? [ofItem.scale, 'item'] : [unscaled, 'none'];
   }

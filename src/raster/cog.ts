@@ -18,7 +18,8 @@ export interface CogOptions {
 }
 
 /**
- * Writes `source` as a Cloud Optimized GeoTIFF with overviews and exact statistics of each band, on all cores. Adds `metadata` to the metadata of the source.
+ * Writes `source` as a Cloud Optimized GeoTIFF with overviews and exact statistics of each band, on all cores. Adds `metadata` to the metadata of the source,
+ * and gives bands without a unit `unit`.
  * Throws `KitError` if bands declare different nodata values, because a GeoTIFF stores one for all bands (`nodata_differs`), or if it cannot store the reference
  * system (`crs_not_stored`).
  */
@@ -28,6 +29,7 @@ export function writeCog(
   options: CogOptions,
   context: JobContext,
   metadata: Readonly<Record<string, string>> = {},
+  unit?: string,
 ): void {
   requireOneNodata(source);
   const hasOddBits = source.bands.map((band) => 'NBITS' in metadataOf(band, 'IMAGE_STRUCTURE')).some(Boolean);
@@ -38,6 +40,7 @@ export function writeCog(
   source.bands.forEach(({ id, noDataValue }) => {
     const band = view.bands.get(id ?? 1);
     if (noDataValue !== null && !Object.is(band.noDataValue, noDataValue)) band.noDataValue = noDataValue;
+    if (unit !== undefined && !band.unitType) band.unitType = unit;
   });
   const statistics = storedStatistics(source);
   // GDAL counts bands from 1.

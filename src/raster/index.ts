@@ -2,7 +2,7 @@
 export type { ItemBand, ItemFacts, Reading, Scaling, ValueScale } from './band-reader.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
 export { classColors } from './class-table.ts';
-export { footprintOfBox } from './footprint.ts';
+export { boxOf, footprintOfBox, type Footprint } from './footprint.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { vectorExtensions } from './vector-files.ts';
 export type { PreviewJobInput } from './preview-job.ts';

@@ -5,6 +5,7 @@ import { isLoopbackName, KitError } from '../contract/index.ts';
 import { serverVariables, shownSetting } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 import { codeOf } from '../files/index.ts';
+import { permissions, type Permission } from './identity/permissions.ts';
 
 export class SandboxConfigError extends KitError {
   constructor(message: string) {
@@ -22,8 +23,10 @@ export interface SandboxConfig {
   readonly dataDir: string;
   /** `PUBLIC_URL`: what signed addresses are built on. Default: the sandbox's own address. */
   readonly publicUrl: string | null;
-  /** `SANDBOX_API_KEY` or `SANDBOX_API_KEY_FILE`: a key with all permissions. */
+  /** `SANDBOX_API_KEY` or `SANDBOX_API_KEY_FILE`: the key of the apps. */
   readonly apiKey: string | null;
+  /** `SANDBOX_API_KEY_PERMISSIONS`, separated by commas: the permissions of that key. Null, the default: all of them. */
+  readonly apiKeyPermissions: readonly Permission[] | null;
   /** `SANDBOX_ADMIN_KEY` or `SANDBOX_ADMIN_KEY_FILE`, 32 characters at least: required on the control calls where set; else they answer on loopback only. */
   readonly adminKey: string | null;
   /** `SANDBOX_STAC_STRICT`, default true: searches need what the spec requires, and objects carry just the spec's links. `false` is for standard STAC clients. */
@@ -52,6 +55,7 @@ const environment = z.object({
     )
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
+  SANDBOX_API_KEY_PERMISSIONS: z.string().optional(),
   SANDBOX_STAC_STRICT: z.enum(['true', 'false'], 'must be true or false').default('true'),
   ...confinementVariables,
 });
@@ -93,6 +97,7 @@ export function readSandboxConfig(
     dataDir: resolve(options.data ?? 'data/sandbox'),
     publicUrl,
     apiKey: readSecret(env, 'SANDBOX_API_KEY'),
+    apiKeyPermissions: readPermissions('SANDBOX_API_KEY_PERMISSIONS', read.data.SANDBOX_API_KEY_PERMISSIONS),
     adminKey,
     stacStrict: read.data.SANDBOX_STAC_STRICT === 'true',
     seed: readSeed(options.seed ?? 'demo'),
@@ -103,6 +108,16 @@ export function readSandboxConfig(
 }
 
 const minAdminKeyLength = 32;
+
+/** A list with commas; null if it is not set. Throws `SandboxConfigError` for another word. */
+export function readPermissions(name: string, text: string | undefined): Permission[] | null {
+  if (!text) return null;
+  return text.split(',').map((word) => {
+    const permission = permissions.find((one) => one === word.trim());
+    if (permission) return permission;
+    throw new SandboxConfigError(`${name}=${text} must be one or more of ${permissions.join(', ')}, with commas`);
+  });
+}
 
 function readSeed(value: string): Seed {
   const seed = seeds.find((one) => one === value);

@@ -16,6 +16,7 @@ import { openSandboxDatabase } from './database.ts';
 import { openExternalApp } from './external-app/external-app-slice.ts';
 import type { FileProcessingOptions } from './files/file-processing.ts';
 import { openFiles } from './files/files-slice.ts';
+import type { KeyUse } from './identity/api-keys.ts';
 import { openIdentity } from './identity/identity-slice.ts';
 import { openInference } from './inference/inference-slice.ts';
 import { inferenceProblem as onnxruntimeMissing } from './inference/routes.ts';
@@ -56,6 +57,8 @@ export interface Sandbox {
   readonly handler: RequestListener;
   /** A key that was made because there was none; null where `SANDBOX_API_KEY` or an earlier start gave one. */
   readonly madeApiKey: string | null;
+  /** Permissions of a key, and those that calls with it needed. Null for an unknown key. */
+  permissionsOf(apiKey: string): KeyUse | null;
   /** Told once it is known where the sandbox listens; signed addresses are built on it. */
   listensAt(url: string): void;
   /** Takes a file of items, a raster or a folder of both into the catalog (`--import`). */
@@ -197,6 +200,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   return {
     handler: app,
     madeApiKey: identity.madeApiKey,
+    permissionsOf: (apiKey) => stores.keys.useOf(apiKey),
     importPath: stores.importFolder,
     listensAt: (url) => (ownUrl = url),
     close,

@@ -224,7 +224,6 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   if (problem !== null) throw new KitError('bad_step_definition', `step ${step.id}: ${problem}`);
   const { bands, output, reach = 0 } = step;
   const names = Object.keys(bands);
-  const { dataType } = output.bands[0];
   const made = output.bands.map((one) =>
     one.nodata === undefined && one.dataType.startsWith('Float') ? { ...one, nodata: NaN } : one,
   );
@@ -255,7 +254,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
     }),
     output: {
       fileName: output.fileName,
-      sourceType: output.sourceType ?? (dataType.startsWith('Float') ? 'MULTISPECTRAL' : 'UNKNOWN'),
+      ...(output.sourceType && { sourceType: output.sourceType }),
       bands: made,
       preview: output.preview ?? { ramp: 'gray' },
     },

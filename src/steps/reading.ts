@@ -4,20 +4,23 @@ import { z } from './step.ts';
 const number = String.raw`-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`;
 const factorAndOffset = new RegExp(`^(${number})(?:\\s*,\\s*(${number}))?$`);
 
+/** `file` is the word of releases before 1.1.0 for `physical`. */
+const words: ReadonlySet<string> = new Set(['physical', 'stored', 'file']);
+
 /** Parameters `scaling` and `nodata` of every step that computes with pixel values. */
 export const readingParameters = {
   scaling: z
     .string()
     .max(60)
     .refine(
-      (text) => text === 'file' || text === 'stored' || Number(factorAndOffset.exec(text)?.[1] ?? 0) !== 0,
-      'must be file, stored, or a factor and an offset such as 0.0001,-0.1',
+      (text) => words.has(text) || Number(factorAndOffset.exec(text)?.[1] ?? 0) !== 0,
+      'must be physical, stored, or a factor and an offset such as 0.0001,-0.1',
     )
-    .default('file')
+    .default('physical')
     .meta({
       title: 'Values',
       description:
-        'file: apply the scale and offset of the file, or else of its catalog item. stored: use the stored numbers. Or enter a factor and an offset, such as 0.0001,-0.1.',
+        'physical: apply the scale and offset of the file, or else of its catalog item. stored: use the stored numbers. Or enter a factor and an offset, such as 0.0001,-0.1.',
     }),
   nodata: z.number().min(-1e300).max(1e300).optional().meta({
     title: 'No data',
@@ -35,7 +38,10 @@ export interface ReadingParameters {
 export function readingOf({ scaling, nodata }: ReadingParameters): Reading {
   const [, factor, offset = '0'] = factorAndOffset.exec(scaling) ?? [];
   const given =
-    // The schema lets no other word through.
-    factor === undefined ? (scaling as 'file' | 'stored') : { factor: Number(factor), offset: Number(offset) };
+    factor === undefined
+      ? scaling === 'stored'
+        ? 'stored'
+        : 'physical'
+      : { factor: Number(factor), offset: Number(offset) };
   return { scaling: given, ...(nodata !== undefined && { nodata }) };
 }

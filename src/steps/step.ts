@@ -76,8 +76,12 @@ export type InputOf<Declaration extends InputDeclaration> =
 interface OutputFile {
   /** Name of the file that the step writes, and that the platform gets. */
   readonly fileName: string;
-  /** Kind of data (spec 2.8). `as-input`: the type of the main input's items, or `UNKNOWN` if they differ. */
-  readonly sourceType: SourceType | 'as-input';
+  /**
+   * Kind of data (spec 2.8). `as-input`: the type of the main input's items, or `UNKNOWN` if they differ. Default: `as-input` for a
+   * raster, the word for the geometry of features, and `UNKNOWN` for other files. Declare `UNKNOWN` for computed values, such as an
+   * index: none of the words means them, and an index is not a `MULTISPECTRAL` scene.
+   */
+  readonly sourceType?: SourceType | 'as-input';
   /** The step may leave it out. Default false. */
   readonly optional?: boolean;
 }
@@ -117,6 +121,23 @@ export interface VectorOutput extends OutputFile {
   /** The fields, all of them, each with its type. */
   readonly fields: Readonly<Record<string, (typeof fieldTypes)[number]>>;
 }
+
+/** The source type of an output, as declared or by default. */
+export function sourceTypeOfOutput(declared: OutputDeclaration): SourceType | 'as-input' {
+  if (declared.sourceType !== undefined) return declared.sourceType;
+  if (declared.kind === 'file') return 'UNKNOWN';
+  return declared.kind === 'vector' ? typesOfGeometries[declared.geometry] : 'as-input';
+}
+
+const typesOfGeometries = {
+  Point: 'POINT',
+  MultiPoint: 'POINT',
+  LineString: 'LINESTRING',
+  MultiLineString: 'LINESTRING',
+  Polygon: 'POLYGON',
+  MultiPolygon: 'POLYGON',
+  None: 'UNKNOWN',
+} as const satisfies Record<VectorOutput['geometry'], SourceType>;
 
 /** A file of any other kind. The host holds it against nothing but that it is there and not empty. */
 export interface FileOutput extends OutputFile {

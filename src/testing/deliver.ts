@@ -51,7 +51,9 @@ export async function deliver(
       run.failure?.code ?? 'run_not_completed',
       `the run ended ${run.state}: ${run.failure?.message ?? ''}`,
     );
-  const client = createPlatformClient({ baseUrl: platform.url, apiKey: platform.apiKey, profile: platform.profile });
+  // The app's own key need not be allowed to read files.
+  const { id: keyId, apiKey } = await platform.createKey(['files_admin']);
+  const client = createPlatformClient({ baseUrl: platform.url, apiKey, profile: platform.profile });
   try {
     const response = await fetch(await client.getDownloadUrl(run.file.fileId));
     if (!response.ok)
@@ -59,5 +61,6 @@ export async function deliver(
     return { run, launchId, bytes: new Uint8Array(await response.arrayBuffer()) };
   } finally {
     client.close();
+    await platform.revokeKey(keyId);
   }
 }

@@ -7,9 +7,14 @@ export interface SandboxAddress {
 }
 
 /** A call of the sandbox's control API, as JSON. Throws `KitError` with the status in its data where it is refused. */
-export async function sandboxCall<T>(sandbox: SandboxAddress, path: string, body?: object): Promise<T> {
+export async function sandboxCall<T>(
+  sandbox: SandboxAddress,
+  path: string,
+  body?: object,
+  method = body ? 'POST' : 'GET',
+): Promise<T> {
   const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
-    method: body ? 'POST' : 'GET',
+    method,
     headers: {
       ...(body && { 'content-type': 'application/json' }),
       ...(sandbox.adminKey && { 'x-admin-key': sandbox.adminKey }),

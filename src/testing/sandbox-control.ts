@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
 import { KitError, type AppManifest } from '../contract/index.ts';
 import type { controlAnswers } from '../sandbox/control/answers.ts';
+import type { Permission } from '../sandbox/identity/permissions.ts';
 import type { newFault } from '../sandbox/control/fault.ts';
 import { sandboxCall, type SandboxAddress } from './sandbox-call.ts';
 
@@ -13,6 +14,8 @@ export type SandboxOperation = Answers['operation'];
 export type SandboxLaunch = Answers['newLaunch'];
 /** The verdict of the referee on a launch. */
 export type SandboxVerdict = Answers['verdict'];
+/** A permission of an API key (spec 5). */
+export type SandboxPermission = Permission;
 /** A call of the sandbox's trace. */
 export type SandboxCall = Answers['trace']['calls'][number];
 /** A fault to arm. `docs/rehearse-faults.md` lists its effects. */
@@ -52,6 +55,9 @@ export interface SandboxControl {
   verdict(launchId: string): Promise<SandboxVerdict>;
   /** Every call that a launch's app has made, oldest first. */
   trace(launchId: string): Promise<SandboxCall[]>;
+  /** Makes an API key with these permissions; it is shown only now. */
+  createKey(permissions: readonly SandboxPermission[]): Promise<{ readonly id: string; readonly apiKey: string }>;
+  revokeKey(keyId: string): Promise<void>;
   /** Ends a launch: its token is refused from now on. */
   revoke(launchId: string): Promise<void>;
   /** Back to the seeded state. */
@@ -102,6 +108,8 @@ export function sandboxControl(sandbox: SandboxAddress): SandboxControl {
     arm: async (fault) => void (await call<'fault'>('faults', fault)),
     verdict: (launchId) => call<'verdict'>(`launches/${launchId}/verdict`),
     trace: async (launchId) => (await call<'trace'>(`launches/${launchId}/trace`)).calls,
+    createKey: (permissions) => call<'newKey'>('keys', { permissions }),
+    revokeKey: async (keyId) => void (await sandboxCall(sandbox, `keys/${keyId}`, undefined, 'DELETE')),
     revoke: async (launchId) => void (await sandboxCall(sandbox, `launches/${launchId}/revoke`, {})),
     reset: async () => void (await sandboxCall(sandbox, 'reset', {})),
   };

@@ -6,7 +6,7 @@ import { scratchFolder } from '../files/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../server/index.ts';
-import { sandboxControl, type SandboxControl } from './sandbox-control.ts';
+import { sandboxControl, type SandboxControl, type SandboxPermission } from './sandbox-control.ts';
 
 /** Options of `startSandbox`. */
 export interface StartSandboxOptions {
@@ -18,6 +18,8 @@ export interface StartSandboxOptions {
   readonly profile?: WireProfile | undefined;
   /** Port to listen on. Default: 0, any free port. */
   readonly port?: number;
+  /** Permissions of `apiKey`. Default: `external_app` alone, and a call that needs another is answered with 403. */
+  readonly permissions?: readonly SandboxPermission[];
   /** Further settings, by their names in docs/configuration.md. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -26,7 +28,7 @@ export interface StartSandboxOptions {
 export interface RunningSandbox extends SandboxControl, AsyncDisposable {
   /** The spec's {base_url}: what an app is configured to. */
   readonly url: string;
-  /** The key that apps call it with: all permissions. */
+  /** The key that apps call it with. `createKey` makes others. */
   readonly apiKey: string;
   /** The wire that it speaks. */
   readonly profile: WireProfile;
@@ -43,9 +45,15 @@ export function confinementOfTests(): Promise<Confinement> {
 /** Starts a sandbox for a test: `const platform = await startSandbox()`. */
 export async function startSandbox(options: StartSandboxOptions = {}): Promise<RunningSandbox> {
   const { seed = 'none', imports = [], profile = assumedProfile, port = 0, env = {} } = options;
+  const { permissions = ['external_app'] } = options;
   const folder = scratchFolder('test');
   const config = readSandboxConfig(
-    { LOG_LEVEL: 'silent', SANDBOX_API_KEY: randomBytes(24).toString('base64url'), ...env },
+    {
+      LOG_LEVEL: 'silent',
+      SANDBOX_API_KEY: randomBytes(24).toString('base64url'),
+      SANDBOX_API_KEY_PERMISSIONS: permissions.join(','),
+      ...env,
+    },
     { port: String(port), data: folder.path, seed },
   );
   const sandbox = await createSandbox({

@@ -81,7 +81,7 @@ test('an index, a conversion and a slope are dated, typed and traced as their in
   });
   expect(slope?.properties).toMatchObject({
     datetime: '2000-02-16T00:00:00.000Z',
-    source_type: 'HEIGHTMAP',
+    source_type: 'UNKNOWN',
     layerProperties: { step: 'slope', unit: 'percent', sourceItems: [dem] },
   });
 });
@@ -114,41 +114,45 @@ test('of several inputs the latest dates the result, with the interval in the pr
     { observedAt: '2003-01-01T00:00:00.000Z', sourceType: 'SAR' },
     { observedAt: '2002-01-01T00:00:00.000Z', sourceType: 'SAR' },
   ]);
-  const facts = resultFacts(stepOf('mosaic'), 'mosaic.tif', two);
+  const facts = resultFacts(stepOf('mosaic'), { fileName: 'mosaic.tif' }, two);
   expect(facts).toMatchObject({
     sourceType: 'SAR',
     acquisitionDate: '2003-01-01T00:00:00.000Z',
     layerProperties: { start_datetime: '2002-01-01T00:00:00.000Z', end_datetime: '2003-01-01T00:00:00.000Z' },
   });
-  const earliest = resultFacts({ ...stepOf('mosaic'), acquisition: 'earliest' }, 'mosaic.tif', two);
+  const earliest = resultFacts({ ...stepOf('mosaic'), acquisition: 'earliest' }, { fileName: 'mosaic.tif' }, two);
   expect(earliest.acquisitionDate).toBe('2002-01-01T00:00:00.000Z');
-  expect(resultFacts({ ...stepOf('mosaic'), acquisition: 'none' }, 'mosaic.tif', two)).not.toHaveProperty(
+  expect(resultFacts({ ...stepOf('mosaic'), acquisition: 'none' }, { fileName: 'mosaic.tif' }, two)).not.toHaveProperty(
     'acquisitionDate',
   );
 });
 
 test('inputs of two kinds, or without facts, claim nothing', () => {
   expect(
-    resultFacts(stepOf('mosaic'), 'mosaic.tif', provenanceOf([{ sourceType: 'SAR' }, { sourceType: 'THERMAL' }])),
+    resultFacts(
+      stepOf('mosaic'),
+      { fileName: 'mosaic.tif' },
+      provenanceOf([{ sourceType: 'SAR' }, { sourceType: 'THERMAL' }]),
+    ),
   ).toMatchObject({ sourceType: 'UNKNOWN' });
-  const facts = resultFacts(stepOf('cog'), 'cog.tif', provenanceOf([{}]));
+  const facts = resultFacts(stepOf('cog'), { fileName: 'cog.tif' }, provenanceOf([{}]));
   expect(facts.sourceType).toBe('UNKNOWN');
   expect(facts).not.toHaveProperty('acquisitionDate');
   expect(facts).not.toHaveProperty('geometry');
-  expect(resultFacts(stepOf('cog'), 'cog.tif', null)).toEqual({ sourceType: 'UNKNOWN' });
+  expect(resultFacts(stepOf('cog'), { fileName: 'cog.tif' }, null)).toEqual({ sourceType: 'UNKNOWN' });
 });
 
 test('a list of items that a completion cannot hold is left to the file, and a broken style costs nothing', () => {
   const items = Array.from({ length: 200 }, (_, i) => ({ collectionId: 'c'.repeat(500), itemId: `${i}` }));
   const provenance: Provenance = { ...provenanceOf([{}]), input: { type: 'platform', items } };
-  const { layerProperties } = resultFacts(stepOf('cog'), 'cog.tif', provenance);
+  const { layerProperties } = resultFacts(stepOf('cog'), { fileName: 'cog.tif' }, provenance);
   expect(layerProperties).not.toHaveProperty('sourceItems');
   expect(JSON.stringify(layerProperties).length).toBeLessThan(limits.filePropertiesBytes);
   const preview = () => {
     throw new Error('a mistake in a style');
   };
   const broken = { ...stepOf('slope'), output: { ...stepOf('slope').output, preview } } as unknown as AnyStep;
-  expect(resultFacts(broken, 'slope.tif', provenanceOf([{}])).layerProperties).not.toHaveProperty('unit');
+  expect(resultFacts(broken, { fileName: 'slope.tif' }, provenanceOf([{}])).layerProperties).not.toHaveProperty('unit');
 });
 
 test('a table lies where its zones lie, and too many boxes are left out', () => {
@@ -159,7 +163,7 @@ test('a table lies where its zones lie, and too many boxes are left out', () => 
   const step = stepOf('zonal-statistics');
   const names = Object.keys(step.inputs!);
   expect(names).toEqual(['values', 'zones']);
-  const of = (given: object) => resultFacts(step, 'statistics.csv', { ...provenanceOf([]), ...given });
+  const of = (given: object) => resultFacts(step, { fileName: 'statistics.csv' }, { ...provenanceOf([]), ...given });
   const { coordinates } = JSON.parse(of({ inputs }).geometry!) as { coordinates: number[][][] };
   expect(coordinates[0]![0]).toEqual([10, 50]);
   const many = Array.from({ length: 201 }, (_, i) => ({ ...file, bbox: [i / 2, 0, i / 2 + 1, 1] }));
@@ -168,7 +172,7 @@ test('a table lies where its zones lie, and too many boxes are left out', () => 
 
 test('a table lies where its inputs lie, also across 180 degrees', () => {
   const of = (bbox: readonly number[]) =>
-    resultFacts(stepOf('zonal-statistics'), 'statistics.csv', provenanceOf([{ bbox }]));
+    resultFacts(stepOf('zonal-statistics'), { fileName: 'statistics.csv' }, provenanceOf([{ bbox }]));
   expect(JSON.parse(of([10, 50, 11, 51]).geometry!)).toMatchObject({ type: 'Polygon' });
   const across = JSON.parse(of([179, -17, -179, -16]).geometry!) as { type: string; coordinates: number[][][][] };
   expect(across.type).toBe('MultiPolygon');
@@ -177,6 +181,6 @@ test('a table lies where its inputs lie, also across 180 degrees', () => {
     [-180, -179, -179, -180, -180],
   ]);
   expect(
-    resultFacts(stepOf('zonal-statistics'), 'zones.geojson', provenanceOf([{ bbox: [10, 50, 11, 51] }])),
+    resultFacts(stepOf('zonal-statistics'), { fileName: 'zones.geojson' }, provenanceOf([{ bbox: [10, 50, 11, 51] }])),
   ).not.toHaveProperty('geometry');
 });

@@ -1,4 +1,5 @@
 /** The contract's "Launch". */
+import { get } from 'node:http';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
@@ -79,6 +80,29 @@ describe.each(['query', 'form_post'])('%s', (mode) => {
     expect(replayed.headers.getSetCookie()).toEqual([]);
     expect(await replayed.text()).not.toContain(token);
   });
+});
+
+/** Opens an address as a browser's tab does: `fetch` would name itself another kind of client. */
+function openTab(url: string, cookie = ''): Promise<{ status: number; location: string; cookies: string }> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { 'sec-fetch-mode': 'navigate', ...(cookie && { cookie }) } }, (answer) => {
+      answer.resume();
+      const cookies = (answer.headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ');
+      resolve({ status: answer.statusCode ?? 0, location: answer.headers.location ?? '', cookies });
+    }).once('error', reject);
+  });
+}
+
+test('two tabs of one browser that open a launch at once get one session; another browser gets none', async () => {
+  const { launch } = await start();
+  const { launchUrl } = await launch();
+  const tabs = await Promise.all([openTab(launchUrl), openTab(launchUrl)]);
+  expect(tabs.map(({ status }) => status).toSorted()).toEqual([303, 307]);
+  const first = tabs.find(({ status }) => status === 303)!;
+  const second = tabs.find(({ status }) => status === 307)!;
+  const again = new URL(second.location, launchUrl).href;
+  expect(await openTab(again, first.cookies)).toMatchObject({ status: 303, location: first.location });
+  expect(await openTab(again)).toMatchObject({ status: 403, cookies: '' });
 });
 
 /** A browser's cookies of an address, by their paths. */

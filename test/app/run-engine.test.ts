@@ -111,6 +111,7 @@ async function start({
     settings: {
       pollIntervalMs: 2_000,
       uploadPartBytes: 1_000,
+      refusedFields: [],
       platformPatienceMs: patienceMs,
       limits: assumedLimits,
       stepConcurrency: 2,

@@ -132,7 +132,7 @@ describe('a story', needing('chromium'), () => {
       await tab.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
       await expect.poll(() => tab.title()).toBe('completed · Hillshade');
       await tab.locator('#map[data-ready]').waitFor();
-      await tab.getByText('hillshade.tif').waitFor();
+      await tab.getByText('hillshade_jacksboro-dem_2000-02-16.tif').waitFor();
       // Nothing is wider than the phone.
       expect(await tab.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth + 1')).toBe(true);
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import validate from 'stac-node-validator';
@@ -10,6 +11,12 @@ export const key = { 'x-api-key': apiKey };
 
 /** Published schemas that lie beside the project on the makers' machines; tests that use them skip, visibly, elsewhere. */
 const schemas = join(projectRoot, '../shared/schemas');
+/** Folder of extension schemas (`raster/v1.1.0/schema.json`, ...). */
+const extensions = process.env['STAC_EXTENSIONS'] ?? join(schemas, 'ext');
+
+/** True if the schemas of these extensions are here. */
+export const hasExtensions = (...names: readonly string[]): boolean =>
+  existsSync(join(schemas, 'stac')) && names.every((name) => existsSync(join(extensions, name)));
 
 export interface ItemPage {
   readonly type: 'FeatureCollection';
@@ -28,8 +35,9 @@ export async function faultsOf(object: unknown): Promise<unknown[]> {
     loader,
     schemas: join(schemas, 'stac'),
     schemaMap: {
-      'https://stac-extensions.github.io/': join(schemas, 'ext/'),
+      'https://stac-extensions.github.io/': `${extensions}/`,
       'https://geojson.org/': join(schemas, 'geojson/'),
+      'https://proj.org/': `${extensions}/proj.org/`,
     },
   });
   if (report.valid && report.children.every((child) => child.valid)) return [];

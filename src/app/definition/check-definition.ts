@@ -75,7 +75,7 @@ const vectorInput = z.object({ ...inputItems, kind: z.literal('vector') });
 
 const outputFile = {
   fileName,
-  sourceType: z.enum([...sourceTypes, 'as-input'], `must be one of as-input, ${sourceTypes.join(', ')}`),
+  sourceType: z.enum([...sourceTypes, 'as-input'], `must be one of as-input, ${sourceTypes.join(', ')}`).optional(),
   optional: z.boolean().optional(),
 };
 const previewStyle = z.object({

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Router, urlencoded, type Request, type Response } from 'express';
 import { isPathSegment, launchItemFields, type WireProfile } from '../../contract/index.ts';
-import { isRecord } from '../../files/index.ts';
+import { codeOf, isRecord } from '../../files/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import { beginLaunch, readLaunchToken } from './begin-launch.ts';
 import type { Launch, LaunchStore } from './launch-store.ts';
@@ -23,6 +24,18 @@ const isSpeculative = (req: Request): boolean =>
     /prefetch|prerender|preview/i.test(req.get(name) ?? ''),
   );
 
+/** Query parameter of a launch address that a browser asks for a second time. */
+const secondAsk = 'again';
+/** Time in which the browser keeps the cookie of the tab that was first. */
+const otherTabMs = 500;
+
+/**
+ * True if a browser opens a page, and asks for the first time. Another of its tabs may have begun the launch a moment ago, whose
+ * cookie this request could not have yet: asked once more, the same browser has it, and no other has.
+ */
+const mayBeOtherTab = (req: Request, fields: Readonly<Record<string, unknown>>): boolean =>
+  req.get('sec-fetch-mode') === 'navigate' && req.query[secondAsk] === undefined && fields[secondAsk] === undefined;
+
 /** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. The browser that began the session gets back into it. */
 export function launchRoutes(options: {
   client: PlatformClient;
@@ -41,9 +54,17 @@ export function launchRoutes(options: {
     const hint = hintOf(fields);
     const begun = await options.launches.begunBy(word);
     if (begun !== null && hasBegunHere(req, begun)) return res.redirect(303, `${launchPath(begun)}/${hint}`);
-    const launch = await options.traceLaunch(() =>
-      beginLaunch(word, options.client, options.launches, options.now, () => res.closed, pageDeadline()),
-    );
+    const launch = await options
+      .traceLaunch(() =>
+        beginLaunch(word, options.client, options.launches, options.now, () => res.closed, pageDeadline()),
+      )
+      .catch(async (error: unknown) => {
+        if (codeOf(error) !== 'launch_already_used' || !mayBeOtherTab(req, fields)) throw error;
+        await sleep(otherTabMs);
+        return 'other tab' as const;
+      });
+    // A 307 sends a form once more.
+    if (launch === 'other tab') return res.redirect(307, `${req.originalUrl}${req.originalUrl.includes('?') ? '&' : '?'}${secondAsk}=1`); // oxfmt-ignore
     if (launch === null) return;
     await openSession(req, launch.id);
     // The cookie reaches nobody, so the next request begins the session.

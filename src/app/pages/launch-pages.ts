@@ -12,8 +12,10 @@ import { parameterSchema, valueInWords } from '../processing/step-parameters.ts'
 import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { sendPicture } from '../runs/routes.ts';
+import { itemsOf } from '../processing/facts-of-inputs.ts';
 import { inputInWords } from '../runs/input-words.ts';
 import { inputsOf, mainInput, type AnyStep } from '../../steps/step.ts';
+import { serveDocuments } from '../runs/run-documents.ts';
 import { runViewer } from '../runs/run-view.ts';
 import type { Run, RunStore } from '../runs/run.ts';
 import { RecentMap } from '../recent-map.ts';
@@ -36,6 +38,8 @@ export interface LaunchPagesOptions {
 
 const runsPerPage = 25;
 const maxInputs = 1_000;
+/** Source items that a run's page links. */
+const maxSourceLinks = 10;
 /** Filters for the list of runs. */
 const filters = {
   open: runStates.filter((state) => !isFinal(state)),
@@ -135,6 +139,12 @@ export function launchPages({
     const step = steps.steps.find(({ id }) => id === run.stepId);
     const links = {
       approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
+      sources: itemsOf(run.input)
+        .slice(0, maxSourceLinks)
+        .flatMap(({ collectionId, itemId }) => {
+          const path = profile.pages.item?.(collectionId, itemId);
+          return path === undefined ? [] : [{ itemId, href: platformUrl + path }];
+        }),
       result: item?.collection && profile.pages.item && platformUrl + profile.pages.item(item.collection, item.id),
     };
     const titles = Object.fromEntries(
@@ -152,6 +162,7 @@ export function launchPages({
   router.get('/runs/:runId/picture.png', async (req, res) =>
     sendPicture(res, store, await findRun(req.params.runId, await findLaunch(req.params))),
   );
+  serveDocuments(router, async (req) => findRun(req.params.runId, await findLaunch(req.params)), { store, steps, platformUrl }); // oxfmt-ignore
   router.get('/runs/:runId/values.json', async (req, res) => {
     const found = await store.summary((await findRun(req.params.runId, await findLaunch(req.params))).id);
     res

@@ -36,6 +36,8 @@ export interface PlatformInput {
 export interface PlatformInputOptions {
   readonly client: Pick<PlatformClient, 'getItem' | 'download'>;
   readonly allowedOrigins: readonly string[];
+  /** The address by which this process reaches a link of the platform. Default: the link itself. */
+  readonly reachable?: (href: string) => string;
   /** Limits all items of a run together, packed and unpacked. */
   readonly maxBytes: number;
   readonly confinement: Confinement;
@@ -51,6 +53,7 @@ const unpackedSlackBytes = 1024 * 1024;
 export function createPlatformInput({
   client,
   allowedOrigins,
+  reachable = (href) => href,
   maxBytes,
   confinement,
   limits,
@@ -69,8 +72,9 @@ export function createPlatformInput({
     });
     if (item.dataHref === undefined)
       throw new InputError(`item ${JSON.stringify(itemId)} has no data that the app can fetch`);
-    requireAllowed(item.dataHref, allowedOrigins);
-    return { ...item, dataHref: item.dataHref };
+    const dataHref = reachable(item.dataHref);
+    requireAllowed(dataHref, allowedOrigins);
+    return { ...item, dataHref };
   }
 
   /** Fetches one item, of at most `bytesLeft`. */

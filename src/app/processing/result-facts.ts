@@ -1,8 +1,17 @@
 import { limits, sourceTypes, type SourceType } from '../../contract/index.ts';
 import { footprintOfBox } from '../../raster/index.ts';
-import { inputsOf, mainInput, outputsOf, previewOf, type AnyStep, type OutputDeclaration } from '../../steps/step.ts';
+import {
+  inputsOf,
+  mainInput,
+  outputsOf,
+  sourceTypeOfOutput,
+  type AnyStep,
+  type OutputDeclaration,
+} from '../../steps/step.ts';
 import type { Provenance, ReadFile } from './provenance.ts';
-import { sourcesOf, type ItemReference } from './run-input.ts';
+import { acquisitionOf, declaredUnit, itemsOf } from './facts-of-inputs.ts';
+import type { ItemReference } from './run-input.ts';
+import type { OutputDescription } from './output-description.ts';
 
 /** Facts of an output for its completion (spec 4.4). */
 export interface ResultFacts {
@@ -22,7 +31,7 @@ export interface LayerProperties {
   readonly stepVersion: string;
   readonly operationId: string | null;
   readonly software: Readonly<Record<string, string>>;
-  /** Unit of the values, if the step declares one. */
+  /** Unit of the values: the step's, or else that of all bands of the file. */
   readonly unit?: string;
   /** Items of the platform that the step has read. Absent if the list is too long for a completion. The file's provenance always has it. */
   readonly sourceItems?: readonly ItemReference[];
@@ -36,23 +45,25 @@ export interface LayerProperties {
 /** Half of the size limit of a completion's properties. */
 const maxItemsCharacters = limits.filePropertiesBytes / 2;
 
-/** Derives the facts of one output from those of the run's inputs. `fileName` is the output's. */
-export function resultFacts(step: AnyStep, fileName: string, provenance: Provenance | null): ResultFacts {
+/** Derives the facts of one output from those of the run's inputs. `fileName` is the output's; `descriptions` say more about it. */
+export function resultFacts(
+  step: AnyStep,
+  { fileName, descriptions = [] }: { readonly fileName: string; readonly descriptions?: readonly OutputDescription[] },
+  provenance: Provenance | null,
+): ResultFacts {
   const outputs = outputsOf(step);
   const [, declared] = outputs.find(([, one]) => one.fileName === fileName) ?? outputs[0] ?? [];
   if (provenance === null) return { sourceType: sourceTypeOf(step, declared, []) };
   const files = provenance.inputs.flatMap((input) => input.files);
   const main = provenance.inputs.find(({ name }) => name === mainInput(step)?.[0])?.files ?? files;
-  const times = files.flatMap(({ observedAt }) => observedAt ?? []).toSorted();
-  const [first, last] = [times[0], times.at(-1)];
-  const acquired = { latest: last, earliest: first, none: undefined }[step.acquisition ?? 'latest'];
+  const { acquired, first, last } = acquisitionOf(step, files);
   const zones = provenance.inputs.filter(({ name }) =>
     inputsOf(step).some(([of, { kind }]) => of === name && kind === 'vector'),
   );
   const zoneBoxes = boxesOf(zones.flatMap((input) => input.files));
   const geometry = hasPlace(declared) ? null : outlineOf(zoneBoxes.length > 0 ? zoneBoxes : boxesOf(files));
-  const unit = unitOf(declared, provenance.parameters);
-  const sourceItems = sourcesOf(provenance.input).flatMap((source) => (source.type === 'platform' ? source.items : []));
+  const unit = declaredUnit(declared, provenance.parameters) ?? commonUnit(descriptions);
+  const sourceItems = itemsOf(provenance.input);
   const isShort = JSON.stringify(sourceItems).length <= maxItemsCharacters;
   const { id, version } = provenance.step;
   return {
@@ -74,18 +85,16 @@ export function resultFacts(step: AnyStep, fileName: string, provenance: Provena
 }
 
 function sourceTypeOf(step: AnyStep, declared: OutputDeclaration | undefined, main: readonly ReadFile[]): SourceType {
-  if (declared && declared.sourceType !== 'as-input') return declared.sourceType;
+  const word = declared ? sourceTypeOfOutput(declared) : 'as-input';
+  if (word !== 'as-input') return word;
   const [type, ...others] = new Set(main.map((file) => file.sourceType));
   return others.length === 0 ? (sourceTypes.find((known) => known === type) ?? 'UNKNOWN') : 'UNKNOWN';
 }
 
-/** The style may be a function of the step. An error in it must not prevent the upload. */
-function unitOf(declared: OutputDeclaration | undefined, parameters: Provenance['parameters']): string | undefined {
-  try {
-    return declared && 'preview' in declared ? previewOf(declared, parameters).unit : undefined;
-  } catch {
-    return undefined;
-  }
+/** The unit that all bands have, or none. */
+function commonUnit(descriptions: readonly OutputDescription[]): string | undefined {
+  const [unit, ...others] = new Set(descriptions.flatMap(({ raster }) => raster?.bands.map((band) => band.unit) ?? []));
+  return others.length === 0 ? (unit ?? undefined) : undefined;
 }
 
 const hasPlace = (declared: OutputDeclaration | undefined): boolean =>

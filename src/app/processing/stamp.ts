@@ -4,7 +4,9 @@ import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import gdal from 'gdal-async';
 import { addMetadata, readMetadata, type Metadata } from '../../raster/metadata.ts';
+import type { AnyStep } from '../../steps/step.ts';
 import type { MadeOutput } from './check-outputs.ts';
+import { fileTags } from './file-tags.ts';
 import { hashedInputs, type UnhashedInputs } from './input-digests.ts';
 import { makeProvenance, provenanceTag } from './make-provenance.ts';
 import type { ProvenanceKnown } from './provenance.ts';
@@ -28,7 +30,7 @@ export interface Stamp {
 /** Stamp of a trial. Nobody keeps its output. */
 export const noStamp: Stamp = { metadata: {}, settle: () => Promise.resolve() };
 
-export function beginStamp({ known, inputs }: StampKnown): Stamp {
+export function beginStamp({ known, inputs }: StampKnown, step: AnyStep): Stamp {
   const salt = randomBytes(16).toString('hex');
   const placeholder = (name: string) => createHash('sha256').update(`${salt} ${name}`).digest('hex');
   const files = inputs.flatMap((input) => input.files);
@@ -36,9 +38,11 @@ export function beginStamp({ known, inputs }: StampKnown): Stamp {
     inputs,
     files.map((_file, i) => placeholder(String(i))),
   );
+  const software = { ...known.software, GDAL: gdal.version };
+  const tags = fileTags(step, { ...known, software }, pending);
   const before = { ...makeProvenance(known, pending, gdal.version), digest: placeholder('digest') };
   return {
-    metadata: { [provenanceTag]: JSON.stringify(before) },
+    metadata: { ...tags, [provenanceTag]: JSON.stringify(before) },
     async settle(made, sha256s) {
       const after = makeProvenance(known, hashedInputs(inputs, await sha256s()), gdal.version);
       const digestsOf = ({ inputs: all, digest }: typeof after) => [
@@ -47,7 +51,7 @@ export function beginStamp({ known, inputs }: StampKnown): Stamp {
       ];
       const values = digestsOf(after);
       const replaced = digestsOf(before).map((from, i) => ({ from, to: values[i] ?? from }));
-      const metadata = { [provenanceTag]: JSON.stringify(after) };
+      const metadata = { ...tags, [provenanceTag]: JSON.stringify(after) };
       for (const { path, declared } of made) {
         if (declared.kind === 'file') continue;
         if (/\.tiff?$/i.test(path)) replaceOnce(path, replaced);

@@ -23,6 +23,7 @@ import { CodeDigests } from './code-digest.ts';
 import { makeProvenance } from './make-provenance.ts';
 import { digestsQuestion, hashedInputs, hashInputs, measureInputs } from './input-digests.ts';
 import type { Provenance, ProvenanceKnown } from './provenance.ts';
+import { readDescriptions } from './output-description.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
 import {
@@ -309,15 +310,16 @@ export function createStepHost(options: StepHostOptions): StepHost {
         })
         .finally(() => services?.settled());
       const outputFolder = join(workFolder, 'output');
-      const outputs = await takeOutputs(step, { stepFolder, outputFolder }, digests);
+      const { result, descriptions } = answered.parse(answer);
+      const outputs = await takeOutputs(step, { stepFolder, outputFolder }, digests, readDescriptions(descriptions));
       const made = makeProvenance(known, hashedInputs(unhashed, await inputDigests), confinement.gdalVersion);
       return {
         outputs:
           options.packsOutputs && outputs.length > 1
-            ? [await packOutputs(outputs, made, join(outputFolder, `${step.id}.zip`), signal)]
+            ? [await packOutputs(step, outputs, made, join(outputFolder, `${step.id}.zip`), signal)]
             : outputs,
         provenance: made,
-        result: readResult(answered.parse(answer).result),
+        result: readResult(result),
       };
     } finally {
       await digests.close();

@@ -28,10 +28,13 @@ import { inContainer } from '../../steps/container.ts';
 import { checkOutputs, requireClosed, type MadeOutput } from './check-outputs.ts';
 import { classifyStepError } from './classify-step-error.ts';
 import type { SceneBand } from '../../raster/scene.ts';
+import { describeOutputs } from './describe-outputs.ts';
+import type { OutputDescription } from './output-description.ts';
 import type { OutputSummary, RunResult } from './output-summary.ts';
 import { containerAnswer, type ContainerQuestion } from './container-messages.ts';
 import type { ModelQuestion } from './platform-models.ts';
 import { digestsAnswer, type DigestsQuestion } from './input-digests.ts';
+import { declaredUnit } from './facts-of-inputs.ts';
 import { beginStamp, noStamp, type StampKnown } from './stamp.ts';
 import type { StepParameters } from './step-parameters.ts';
 
@@ -58,6 +61,7 @@ export interface StepJobInput {
 export interface StepOutput {
   /** Names of the outputs that are there, in the order of the declaration. */
   readonly outputs: readonly string[];
+  readonly descriptions: readonly OutputDescription[];
   /** Result of the first raster or features. Null if there is none, or if it could not be made, which is no fault of the output. */
   readonly result: RunResult | null;
 }
@@ -83,7 +87,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   const { inputs, scene, close } = await openInputs(input, step, context);
   fitBlockCache(Object.values(inputs).flatMap((one) => ('bands' in one ? one.datasets : [])));
   try {
-    const stamp = input.provenance ? beginStamp(input.provenance) : noStamp;
+    const stamp = input.provenance ? beginStamp(input.provenance, step) : noStamp;
     const { metadata } = stamp;
     context.progress(parts.input, step.title);
     const stepWork = join(context.workFolder, 'work');
@@ -103,8 +107,11 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         gridOf,
         nameBands,
         openRaster: (path) => openRaster(path),
-        writeCog: (source, path, options, progress, more) =>
-          writeCog(source, path, options, progress, { ...metadata, ...more }),
+        writeCog: (source, path, options, progress, more) => {
+          const declared = outputsOf(step).find(([name]) => paths[name] === path)?.[1];
+          const unit = declaredUnit(declared, input.parameters);
+          writeCog(source, path, options, progress, { ...metadata, ...more }, unit);
+        },
         reader: (one, reading) => {
           const reader = readerOf(one, reading);
           const known = bandName(one, inputs);
@@ -140,7 +147,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     context.progress(parts.check, 'summing it up');
     const drawn = await makeResult(made, input.parameters, stepWork);
     const result = drawn && { ...drawn, summary: { ...drawn.summary, readings: [...readings.values()] } };
-    return { outputs: made.map(({ name }) => name), result };
+    return { outputs: made.map(({ name }) => name), descriptions: describeOutputs(made), result };
   } finally {
     close();
   }

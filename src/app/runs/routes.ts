@@ -2,7 +2,7 @@ import { json, Router, type Response } from 'express';
 import * as z from 'zod';
 import { isShallow, tooDeep } from '../../contract/index.ts';
 import { FairQueue } from '../../child/index.ts';
-import { inputsOf, mainInput, outputsOf, previewOf, type AnyStep } from '../../steps/step.ts';
+import { inputsOf, mainInput, outputsOf, previewOf, sourceTypeOfOutput, type AnyStep } from '../../steps/step.ts';
 import { listInputs, runInput } from '../processing/run-input.ts';
 import { defaultsOf, parameterSchema } from '../processing/step-parameters.ts';
 import type { OwnUploads } from '../catalog/own-uploads.ts';
@@ -11,6 +11,7 @@ import { parseRequest, RequestError } from '../web/errors.ts';
 import { pageDeadline } from '../web/page-call.ts';
 import type { LaunchStore } from '../launch/launch-store.ts';
 import { launchIdIn } from '../launch/sessions.ts';
+import { serveDocuments } from './run-documents.ts';
 import type { RunEngine } from './run-engine.ts';
 import { estimateInWords } from './estimate-words.ts';
 import { runViewer } from './run-view.ts';
@@ -47,6 +48,8 @@ export interface RunRoutesOptions {
   readonly steps: StepHost;
   readonly inputDir: string;
   readonly uploads: OwnUploads;
+  /** Address of the platform, for links to its items. */
+  readonly platformUrl: string;
 }
 
 /** The picture of a run's result. Throws 404 where it has none. */
@@ -64,7 +67,15 @@ export async function sendPicture(
 }
 
 /** The JSON API of one launch, under `/launches/{launchId}/api`. */
-export function runRoutes({ launches, store, engine, steps, inputDir, uploads }: RunRoutesOptions): Router {
+export function runRoutes({
+  launches,
+  store,
+  engine,
+  steps,
+  inputDir,
+  uploads,
+  platformUrl,
+}: RunRoutesOptions): Router {
   const router = Router({ mergeParams: true });
   const checks = new FairQueue(checksAtOnce);
   const starts = new FairQueue(checksAtOnce);
@@ -154,6 +165,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
     if (!found) throw new RequestError(404, 'no_result', 'the run has no result to look at');
     res.json(found);
   });
+  serveDocuments(router, (req) => findRun(req.params), { store, steps, platformUrl });
   router.get('/runs/:runId/picture.png', async (req, res) => {
     await sendPicture(res, store, await findRun(req.params));
   });
@@ -170,6 +182,7 @@ export function runRoutes({ launches, store, engine, steps, inputDir, uploads }:
 
 /** The outputs of a step as JSON. A picture has the style of the default parameters. */
 const outputViews = (step: AnyStep) =>
-  outputsOf(step).map(
-    ([name, one]) => [name, 'preview' in one ? { ...one, preview: previewOf(one, defaultsOf(step)) } : one] as const,
-  );
+  outputsOf(step).map(([name, one]) => {
+    const preview = 'preview' in one ? { preview: previewOf(one, defaultsOf(step)) } : {};
+    return [name, { ...one, sourceType: sourceTypeOfOutput(one), ...preview }] as const;
+  });

@@ -15,8 +15,12 @@ const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 const parsed = <T>(text: string | null): T | null => (text === null ? null : ownJson<T>(text));
 
 /** Files of runs that had one output had no name of their own. */
-const asFile = ({ fileId = null, sizeBytes = 0, fileName, sha256 }: Partial<RunFile>, output?: RunOutput): RunFile => ({
+const asFile = (
+  { fileId = null, sizeBytes = 0, fileName, sha256, output: name }: Partial<RunFile>,
+  output?: RunOutput,
+): RunFile => ({
   fileId,
+  ...(name !== undefined && { output: name }),
   fileName: fileName ?? basename(output?.path ?? ''),
   sizeBytes,
   sha256: sha256 ?? output?.sha256 ?? '',

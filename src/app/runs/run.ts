@@ -26,7 +26,10 @@ export type { RunOutput };
 /** The platform's record of an uploaded file. `fileId` is null where the platform did not name it. */
 export interface RunFile {
   readonly fileId: string | null;
+  /** Name on the platform. */
   readonly fileName: string;
+  /** Name of the output in the step's declaration. Default, in runs of earlier releases: `fileName`. */
+  readonly output?: string;
   /** Digest of the uploaded bytes. An output that is made again and is the same needs no second upload. */
   readonly sha256: string;
   readonly sizeBytes: number;
@@ -161,6 +164,8 @@ export interface RunStore {
   stages(id: string): Promise<RunStage[]>;
   /** Gives the run to `worker`, under a claim that blocks every write of earlier workers. Null if it has ended, does not exist, or another living worker has it. */
   claim(id: string, worker: string): Promise<Run | null>;
+  /** Inputs of the runs that the same user began on the same day (UTC) with the same step, before this one. */
+  inputsBefore(run: Pick<Run, 'id' | 'owner' | 'stepId' | 'createdAtMs'>): Promise<RunInput[]>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
   /** Says that the worker lives: for `leaseMs` nobody else can claim what it has. */

@@ -14,10 +14,12 @@ import type {
 } from './run.ts';
 import { addState, beginStage, countChange, endStage, forgetChanges, putResult } from './run-journal.ts';
 import { factColumns, fromRow, toRow, toUnfinished } from './run-rows.ts';
+import { ownJson } from '../../files/index.ts';
 import { leaseMs } from './worker-lease.ts';
 
 /** Number of runs to remove at once. It is small, so that nobody waits long for the database meanwhile. */
 const forgottenAtOnce = 200;
+const dayMs = 86_400_000;
 const unfinished = runStates.filter((state) => !isFinal(state));
 
 /** Milliseconds since 1970 by PostgreSQL's clock. */
@@ -79,6 +81,18 @@ export class SqlRunStore implements RunStore {
       .where('owner', '=', owner)
       .executeTakeFirstOrThrow();
     return at ?? 0;
+  }
+
+  async inputsBefore({ id, owner, stepId, createdAtMs }: Pick<Run, 'id' | 'owner' | 'stepId' | 'createdAtMs'>) {
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select('input')
+      .where('owner', '=', owner)
+      .where('created_at', '>=', createdAtMs - (createdAtMs % dayMs))
+      .where('step_id', '=', stepId)
+      .where((of) => of(of.refTuple('created_at', 'id'), '<', of.tuple(createdAtMs, id)))
+      .execute();
+    return rows.map(({ input }) => ownJson<Run['input']>(input));
   }
 
   /** Newest first: a number of rows at a time, from where the last page ended, whatever has been added since. */

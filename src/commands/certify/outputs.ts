@@ -6,7 +6,7 @@ import { timelineOf } from '../../sandbox/referee/timeline.ts';
 import { worst } from '../../sandbox/referee/verdict.ts';
 import { codeOf, kitFolder } from '../../files/index.ts';
 import type { CertifyOptions } from './options.ts';
-import type { Report } from './report.ts';
+import { neverUsed, type Report } from './report.ts';
 
 const templates = kitFolder('templates');
 
@@ -30,8 +30,19 @@ export async function writeReports(
   if (failed.length > 0) throw new KitError('report_not_written', failed.join('\n'));
 }
 
+/** Sentences about the permissions of the app's key, the worst first. */
+export function permissionLines({ permissions }: Report): string[] {
+  if (!permissions) return [];
+  const { granted, used, denied } = permissions;
+  return [
+    ...denied.map((permission) => `FAILED: the app made a call that needs the permission ${permission}, which it does not declare: the platform answers 403. Declare it, or leave out the call`), // oxfmt-ignore
+    ...neverUsed(permissions).map((permission) => `warning: the app declares the permission ${permission} and never used it: a key should have no more than the app needs`), // oxfmt-ignore
+    `permissions of the app's key: ${granted.join(', ')}; used: ${used.join(', ') || 'none'}`,
+  ];
+}
+
 /** An expected failure does not count as one; an expected failure that did not happen does. */
-export function junitOf({ scenarios, expected }: Report): string {
+export function junitOf({ scenarios, expected, permissions }: Report): string {
   const isExpected = (id: string, rule: string) =>
     expected.met.includes(`${id}: ${rule}`) || expected.met.includes(`*: ${rule}`);
   const suites = scenarios.map(({ id, rules, missing, status }) => {
@@ -51,6 +62,11 @@ export function junitOf({ scenarios, expected }: Report): string {
       ],
     };
   });
+  const denied = (permissions?.denied ?? []).map((permission) => ({
+    name: permission,
+    failure: `the app made a call that needs the permission ${permission}, and its key does not have it`,
+    isSkipped: false,
+  }));
   const unmet = expected.unmet.map((name) => ({
     name,
     failure: 'should have failed as expected, and did not',
@@ -58,6 +74,9 @@ export function junitOf({ scenarios, expected }: Report): string {
   }));
   return junitXml([
     ...suites,
+    ...(denied.length > 0
+      ? [{ name: 'permissions', verdict: { result: 'not_exercised' as const, rules: [] }, more: denied }]
+      : []),
     ...(unmet.length > 0
       ? [{ name: 'expected failures', verdict: { result: 'not_exercised' as const, rules: [] }, more: unmet }]
       : []),
@@ -75,6 +94,7 @@ function htmlOf(report: Report): string {
   return new Eta({ views: templates, autoEscape: true }).render('certify/report', {
     report,
     findings: findingsOf(report),
+    permissions: permissionLines(report),
     timelines: drawn,
   });
 }
@@ -160,6 +180,7 @@ export function tableOf(report: Report): string {
     judged.flatMap(({ rule, note }) => (note === undefined ? [] : [`${id}: ${rule}: ${note}`])),
   );
   const expected = [
+    ...permissionLines(report),
     ...report.expected.met.map((name) => `expected to fail, and did: ${name}`),
     ...report.expected.unmet.map((name) => `EXPECTED TO FAIL, AND DID NOT: ${name}`),
   ];

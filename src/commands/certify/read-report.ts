@@ -4,6 +4,7 @@ import { KitError } from '../../contract/index.ts';
 import { exitStatusOf, type ExpectedFailure, type Report } from './report.ts';
 import { levels, type Level } from './scenarios.ts';
 import { codeOf } from '../../files/index.ts';
+import { permissions } from '../../sandbox/identity/permissions.ts';
 import { results } from '../../sandbox/referee/verdict.ts';
 
 const outcome = z.enum(['PASSED', 'WARNING', 'FAILED', 'NOT_EXERCISED']);
@@ -25,6 +26,7 @@ const tracedCall = z.looseObject({
   delivered: z.boolean(),
   detail: z.record(z.string(), z.unknown()),
 });
+const permissionList = z.array(z.enum(permissions));
 /** Fields that the verification reads. The signature is over all of them. */
 const report = z.looseObject({
   format: z.literal('marketplace-app-certification/2'),
@@ -40,6 +42,7 @@ const report = z.looseObject({
   challenge: z.looseObject({ seed: z.string() }).nullable(),
   expected: z.object({ met: z.array(z.string()), unmet: z.array(z.string()) }),
   rules: z.array(z.looseObject({ rule: z.string(), result: outcome })),
+  permissions: z.object({ granted: permissionList, used: permissionList, denied: permissionList }).optional(),
   scenarios: z
     .array(
       z.looseObject({

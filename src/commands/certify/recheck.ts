@@ -35,6 +35,7 @@ export function contradiction(report: Report): string | null {
     finishedAt: new Date(report.finishedAt),
     expected: expectedIn(report),
     challenge: report.challenge,
+    permissions: report.permissions,
   });
   for (const field of ['status', 'result', 'level', 'rules', 'appName', 'expected', 'tracesSha256'] as const)
     if (!isSame(again[field], report[field]))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { assumedLimits, type WireLimits } from '../../contract/index.ts';
+import type { KeyUse } from '../../sandbox/identity/api-keys.ts';
 import { worst, type Result } from '../../sandbox/referee/verdict.ts';
 import { levels, scenarios as published, type Level, type Scenario } from './scenarios.ts';
 import type { Challenge } from './challenge.ts';
@@ -73,6 +74,8 @@ export interface Report {
     readonly exercisedIn: readonly string[];
     readonly failedIn: readonly string[];
   }[];
+  /** Permissions of the app's key, and those that its calls needed. Absent in reports of earlier releases. */
+  readonly permissions?: KeyUse;
   readonly expected: { readonly met: readonly string[]; readonly unmet: readonly string[] };
   readonly scenarios: readonly ScenarioReport[];
   /** SHA-256 of the digests of all traces, in the order of the scenarios. */
@@ -150,6 +153,8 @@ export function summarize(
     finishedAt: Date;
     expected: readonly ExpectedFailure[];
     challenge?: Challenge | null;
+    /** Default: not looked at. */
+    permissions?: KeyUse | null | undefined;
     /** The plan that a level asks for. Default: the published one. */
     plan?: readonly Pick<Scenario, 'id' | 'level'>[];
   },
@@ -193,6 +198,8 @@ export function summarize(
     ...rules.map(({ result }) => resultOf(result)),
     ...missing,
     ...(unmet.length > 0 ? (['failed'] as const) : []),
+    // The platform refuses such calls.
+    ...((facts.permissions?.denied.length ?? 0) > 0 ? (['failed'] as const) : []),
   ]);
   // Evidence that was cut is not the whole.
   const isCut = scenarios.some(({ launches }) => launches.some(({ cutCalls }) => cutCalls > 0));
@@ -214,11 +221,16 @@ export function summarize(
         : levelOf(scenarios, facts.plan ?? published),
     challenge: facts.challenge ?? null,
     rules,
+    ...(facts.permissions && { permissions: facts.permissions }),
     expected: { met: facts.expected.filter(happened).map(name), unmet },
     scenarios,
     tracesSha256: digestOfTraces(scenarios),
   };
 }
+
+/** Permissions that a key has and that no call needed. */
+export const neverUsed = ({ granted, used }: Pick<KeyUse, 'granted' | 'used'>) =>
+  granted.filter((permission) => !used.includes(permission));
 
 /** A level is reached where each of the plan's scenarios of it came to its end, with its faults. */
 function levelOf(scenarios: readonly ScenarioReport[], plan: readonly Pick<Scenario, 'id' | 'level'>[]): Level | null {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import type { AppDefinition } from '../../app/definition/app-definition.ts';
 import type { RunView } from '../../app/runs/run-view.ts';
-import { assumedLimits } from '../../contract/index.ts';
+import { assumedLimits, assumedProfile } from '../../contract/index.ts';
 import { createPlatformClient } from '../../platform-client/index.ts';
 import {
   confinementSettings,
@@ -16,7 +16,9 @@ import {
 import { previewJob, type PreviewJobInput, type PreviewStyle } from '../../raster/index.ts';
 import { outputsOf, previewOf } from '../../steps/step.ts';
 import { openLaunch, typedParameters, type AppSession, type FoundItem } from '../../testing/app-session.ts';
+import { sandboxCall } from '../../testing/sandbox-call.ts';
 import { sandboxControl, type SandboxControl } from '../../testing/sandbox-control.ts';
+import { comparePlace } from './compare-place.ts';
 import { fetchFile, waitForFile } from './fetch-result.ts';
 import type { DemoOptions } from './options.ts';
 import type { Report } from './report.ts';
@@ -58,7 +60,8 @@ export async function flow(options: Demo, place: DemoPlace, report: Report): Pro
   const input = await chooseInput(options, session, place, report);
   const run = await startAndFollow(options, input, session, control, launchId, report);
   report.end();
-  if (run.state === 'COMPLETED') return deliver(options, run, session, place.sandbox, place.folder, report);
+  const { userId } = await sandboxCall<{ userId: string }>(place.sandbox, `launches/${launchId}`);
+  if (run.state === 'COMPLETED') return deliver(options, run, userId, place.sandbox, place.folder, report);
   return refused(options, run, await countUploadCalls(control, launchId), report);
 }
 
@@ -169,7 +172,7 @@ async function countUploadCalls(control: SandboxControl, launchId: string): Prom
 async function deliver(
   options: Demo,
   run: RunView,
-  session: AppSession,
+  userId: string,
   platform: { url: string; apiKey: string },
   folder: string,
   report: Report,
@@ -182,7 +185,8 @@ async function deliver(
     profile: options.definition.profile,
   });
   let isWell = run.files.length > 0;
-  for (const [i, { fileId, fileName }] of run.files.entries()) {
+  const collectionId = (options.definition.profile ?? assumedProfile).uploadsCollection(userId);
+  for (const [i, { fileId, fileName: deliveredName, output: fileName = deliveredName }] of run.files.entries()) {
     const made = run.outputs[i];
     if (!fileId || !made) {
       report.line('the platform did not name the file that it made: the demo cannot fetch it back');
@@ -198,18 +202,21 @@ async function deliver(
       output &&
       'preview' in output &&
       (await draw(fetched.path, fileName, previewOf(output, run.parameters), join(folder, `preview-${i}`)));
+    const place = status === 'COMPLETED' ? await comparePlace(client, { collectionId, fileId }, run, step) : null;
     const lines = [
       '',
+      `name               ${deliveredName}`,
       `file id            ${fileId}`,
       `size               ${fetched.sizeBytes} bytes`,
       `sha256 of output   ${made.sha256}`,
       `sha256 fetched     ${fetched.sha256}  ${equal ? 'equal' : 'NOT EQUAL'}`,
+      ...(place?.lines ?? []),
       `output             ${fetched.path}`,
       ...(preview ? [`preview            ${preview}`] : []),
       '',
     ];
     process.stdout.write(lines.map((text) => `${text}\n`).join(''));
-    isWell &&= status === 'COMPLETED' && equal;
+    isWell &&= status === 'COMPLETED' && equal && (place?.isRight ?? true);
   }
   client.close();
   return isWell ? 0 : 1;

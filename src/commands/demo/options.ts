@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Permission } from '../../sandbox/identity/permissions.ts';
+import { permissionsGiven } from '../app-permissions.ts';
 import { wrongArguments, type Given } from '../arguments.ts';
 
 export const decisions = ['approve', 'reject', 'expire'] as const;
@@ -15,6 +17,8 @@ export interface DemoOptions {
   readonly parameters: Readonly<Record<string, string>>;
   readonly outDir: string;
   readonly decision: (typeof decisions)[number];
+  /** Permissions of the app's key; null for those that the app declares. */
+  readonly permissions: readonly Permission[] | null;
 }
 
 export const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
@@ -24,9 +28,10 @@ export const usage = `usage: npm run demo -- [options]: the whole flow on this m
   --step ID          Step to run (default: the app's first step)
   --param name=value Parameter of the step; repeatable
   --out DIR          Folder of the result and its preview (default: data/demo)
+  --permissions LIST Permissions of the app's key, with commas (default: external_app, and what the app's steps need)
   --decision WORD    The user's decision: approve, reject or expire (default: approve)
 
-Exits 0 only if the platform's file is COMPLETED and equal to the step's output.`;
+Exits 0 only if the platform's file is COMPLETED and equal to the step's output, and if the delivered item is dated and placed as its input.`;
 
 const wrong = (message: string) => wrongArguments(message, usage);
 
@@ -39,6 +44,7 @@ export const demoArguments = {
     param: { type: 'string', multiple: true, default: none },
     out: { type: 'string', default: 'data/demo' },
     decision: { type: 'string', default: 'approve' },
+    permissions: { type: 'string' },
   },
 } as const;
 
@@ -70,5 +76,6 @@ export function readDemoOptions({ values }: Given<typeof demoArguments>, cwd: st
     parameters,
     outDir: resolve(cwd, values.out),
     decision,
+    permissions: permissionsGiven(values.permissions, usage),
   };
 }

@@ -33,6 +33,7 @@ export function wireProfile(given: WireChanges): WireProfile {
     },
     limits: { ...assumedProfile.limits, ...defined(changes.limits) },
     severalOutputs: changes.severalOutputs ?? assumedProfile.severalOutputs,
+    refusedFields: changes.refusedFields ?? assumedProfile.refusedFields,
     uploadsCollection:
       uploadsCollection === undefined
         ? (userId) => assumedProfile.uploadsCollection(userId)

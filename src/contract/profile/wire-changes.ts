@@ -3,6 +3,7 @@ import { didYouMean } from '../did-you-mean.ts';
 import { KitError } from '../kit-error.ts';
 import { errorCodes } from '../error-codes.ts';
 import { callChanges, wireName, type CallChanges } from './call-changes.ts';
+import { completionFields } from '../external-app/complete-upload.ts';
 import { wireCallNames, wireCalls, type AssumedCall, type WireCallName } from './wire-calls.ts';
 import { changedForm, pathFieldsOf, type WireField } from './wire-form.ts';
 
@@ -36,6 +37,7 @@ const schema = z.strictObject({
     })
     .optional(),
   severalOutputs: z.enum(['uploads', 'zip'], 'must be uploads or zip').optional(),
+  refusedFields: z.array(z.enum(completionFields, `must be one of ${completionFields.join(', ')}`)).optional(),
   uploadsCollection: z.string().includes(':userId', 'must hold :userId').optional(),
   limits: limits.optional(),
   errors: z

@@ -1,7 +1,12 @@
 import * as z from 'zod';
 import { platformErrors, validationDetail, type ErrorCode, type ValidationDetail } from '../error-codes.ts';
 import { hasKey } from '../keys.ts';
-import { completeUpload, type CompletedUpload, type CompleteUploadInput } from '../external-app/complete-upload.ts';
+import {
+  completeUpload,
+  type CompletedUpload,
+  type CompletionField,
+  type CompleteUploadInput,
+} from '../external-app/complete-upload.ts';
 import { createOperation, type CreatedOperation, type CreateOperationInput } from '../external-app/create-operation.ts';
 import { initiateUpload, type InitiatedUpload, type InitiateUploadInput } from '../external-app/initiate-upload.ts';
 import { getOperation, type OperationStatusInput, type OperationView } from '../external-app/operation-status.ts';
@@ -100,6 +105,8 @@ export interface WireProfile {
   readonly limits: WireLimits;
   /** Delivery of several outputs of a run: one upload for each, or one zip for all. */
   readonly severalOutputs: 'uploads' | 'zip';
+  /** Optional fields of a completion (spec 4.4) that the platform refuses: the app leaves them out. */
+  readonly refusedFields: readonly CompletionField[];
   /** The collection in which the items of a user's uploads are. */
   uploadsCollection(userId: string): string;
   /** Data that the profile was made from, for a sandbox that speaks it. Null if the profile is code alone. */
@@ -170,6 +177,7 @@ export const assumedProfile: WireProfile = {
   pages: platformPages,
   limits: assumedLimits,
   severalOutputs,
+  refusedFields: [],
   uploadsCollection: collectionOfUploads,
   changes: { name: 'assumed' },
 };

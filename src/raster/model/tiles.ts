@@ -52,7 +52,7 @@ export class TileReader {
     const pixels = model.tileSize ** 2;
     this.#input = new Float32Array(bands.length * pixels);
     this.#window = new Float64Array(pixels);
-    const scaling = model.values ? 'file' : 'stored';
+    const scaling = model.values ? 'physical' : 'stored';
     this.#readers = bands.map((band) => new BandReader(band, { scaling }));
     this.values = valuesOf(model, this.#readers);
     this.#isValid = new Uint8Array(pixels);

@@ -11,12 +11,12 @@ export interface ExternalAppStores {
 export function openExternalApp(
   { database, clock, profile }: Services,
   { events }: MarketplaceStores,
-): Slice<ExternalAppStores, Omit<ExternalAppOptions, 'operations'>> {
+): Slice<ExternalAppStores, Omit<ExternalAppOptions, 'operations' | 'refusedFields'>> {
   const operations = new Operations(database, clock, events, profile.limits);
   return {
     stores: { operations },
     topics: [['operations', ['operations']]],
-    routes: (needs) => externalAppRoutes({ ...needs, operations }),
+    routes: (needs) => externalAppRoutes({ ...needs, operations, refusedFields: profile.refusedFields }),
     forget: () => void database.exec('delete from operations'),
   };
 }

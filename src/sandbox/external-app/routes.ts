@@ -7,6 +7,7 @@ import {
   renewToken,
   uploadChunk,
   userDetail,
+  type WireProfile,
   type ExternalAppEndpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
@@ -27,7 +28,7 @@ import { sessionNotFound, type UploadSession, type UploadSessions } from '../upl
 import { contextOf } from '../web/call-context.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
-import { parseValues, SandboxError } from '../web/sandbox-error.ts';
+import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { readIdempotencyKey, requireApproved, type Operation, type Operations } from './operations.ts';
 
 export interface ExternalAppOptions {
@@ -42,12 +43,15 @@ export interface ExternalAppOptions {
   readonly faults: Faults;
   readonly rateLimit: RateLimit;
   readonly trace: Trace;
+  /** Optional fields of a completion that the platform of this profile refuses. */
+  readonly refusedFields: WireProfile['refusedFields'];
 }
 
 /** The seven calls of spec 4.8. Checks run in the contract's order: path and method, key, permission, token, body, resource, state. */
 export function externalAppRoutes(options: ExternalAppOptions): Router {
   const { keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, rateLimit, trace } =
     options;
+  const { refusedFields } = options;
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, ['external_app'], () => new SandboxError('authentication_failed'));
 
@@ -59,7 +63,11 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       next();
     };
     const token: RequestHandler = (req, res, next) => {
-      contextOf(res).launchId = authenticate(tokenOf(req));
+      const launchId = authenticate(tokenOf(req));
+      const { keyOfApp = null } = contextOf(res);
+      // A key of one app is no good for launches of another.
+      if (keyOfApp !== null && keyOfApp !== launches.get(launchId).appId) throw new SandboxError('permission_denied');
+      contextOf(res).launchId = launchId;
       next();
     };
     const fault: RequestHandler = async (req, res, next) => {
@@ -199,6 +207,9 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     .post(...before('upload.complete', live), jsonBody, async (req, res) => {
       noteUpload(res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
       const request = parseValues(completeUpload.request, req.body);
+      const refused = refusedFields.filter((name) => request[name] !== undefined);
+      if (refused.length > 0)
+        throw invalid(refused.map((path) => ({ path, message: 'is no field of a completion on this platform' })));
       contextOf(res).notes.detail['fileSize'] = request.fileSize;
       const userId = launches.get(launchOf(res)).userId;
       const file = await uploads.complete(request, () => userId, {

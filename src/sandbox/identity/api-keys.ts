@@ -2,12 +2,12 @@ import type { RequestHandler } from 'express';
 import { apiKeyHeader } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { hashSecret, newId, newSecret } from '../secrets.ts';
+import { contextOf } from '../web/call-context.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { ownJson } from '../../files/index.ts';
+import { permissions, type Permission } from './permissions.ts';
 
-/** `files_admin` and `files_upload` are the spec's (section 5). @assumed permission-names: the other two */
-export const permissions = ['files_admin', 'files_upload', 'external_app', 'inference'] as const;
-export type Permission = (typeof permissions)[number];
+export { permissions, type Permission };
 
 export interface ApiKey {
   readonly id: string;
@@ -17,12 +17,21 @@ export interface ApiKey {
   readonly createdAtMs: number;
 }
 
+/** Permissions of a key, and those that calls with it needed since the process started. */
+export interface KeyUse {
+  readonly granted: readonly Permission[];
+  readonly used: readonly Permission[];
+  /** Needed, and not granted: these calls were answered with 403. */
+  readonly denied: readonly Permission[];
+}
+
 /** API keys: shown once when made, hashed at rest. */
 export class ApiKeys {
   #database: SandboxDatabase;
   #byHash;
   /** Those that calls have come with, by hash: every call brings one. Nothing else writes them. */
   #known = new Map<string, ApiKey>();
+  #uses = new Map<string, { used: Set<Permission>; denied: Set<Permission> }>();
   #now: () => number;
 
   constructor(database: SandboxDatabase, now: () => number) {
@@ -36,9 +45,29 @@ export class ApiKeys {
     return { id: this.#keep(apiKey, granted, appId), apiKey };
   }
 
-  /** Makes `apiKey` a key with all permissions; one that is known stays as it is. */
-  admit(apiKey: string): void {
-    if (!this.find(apiKey)) this.#keep(apiKey, permissions);
+  /** Makes `apiKey` a key with these permissions. Default: all, and a key that is known stays as it is. */
+  admit(apiKey: string, granted: readonly Permission[] | null = null): void {
+    const known = this.find(apiKey);
+    if (!known) this.#keep(apiKey, granted ?? permissions);
+    else if (granted !== null) {
+      this.#known.clear();
+      this.#database.prepare('update api_keys set permissions = ? where id = ?').run(JSON.stringify(granted), known.id);
+    }
+  }
+
+  /** Notes that a call with the key needed a permission. */
+  noteUse({ id, permissions: granted }: ApiKey, permission: Permission): void {
+    const use = this.#uses.get(id) ?? { used: new Set(), denied: new Set() };
+    this.#uses.set(id, use);
+    (granted.includes(permission) ? use.used : use.denied).add(permission);
+  }
+
+  /** Null for an unknown key. */
+  useOf(apiKey: string): KeyUse | null {
+    const key = this.find(apiKey);
+    if (!key) return null;
+    const { used = [], denied = [] } = this.#uses.get(key.id) ?? {};
+    return { granted: key.permissions, used: [...used], denied: [...denied] };
   }
 
   find(apiKey: string): ApiKey | null {
@@ -97,19 +126,22 @@ export const unauthorized = () => new SandboxError('unauthorized');
  * also come as `Authorization: Bearer`.
  */
 export function requireApiKey(
-  keys: Pick<ApiKeys, 'find'>,
+  keys: Pick<ApiKeys, 'find'> & Partial<Pick<ApiKeys, 'noteUse'>>,
   anyOf: readonly Permission[],
   unknownKey: () => SandboxError,
   { bearer = false } = {},
 ): RequestHandler {
-  return (req, _res, next) => {
+  return (req, res, next) => {
     const given =
       req.get(apiKeyHeader) ?? (bearer ? /^Bearer +(\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined);
     const key = keys.find(given ?? '');
     if (!key) throw unknownKey();
-    if (anyOf.length > 0 && !anyOf.some((permission) => key.permissions.includes(permission))) {
-      throw new SandboxError('permission_denied');
+    const needed = anyOf.find((permission) => key.permissions.includes(permission)) ?? anyOf[0];
+    if (needed !== undefined) {
+      keys.noteUse?.(key, needed);
+      if (!key.permissions.includes(needed)) throw new SandboxError('permission_denied');
     }
+    contextOf(res).keyOfApp = key.appId;
     next();
   };
 }

@@ -5,6 +5,10 @@ import type { Apps } from '../marketplace/apps.ts';
 import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemRecord } from '../stac/items.ts';
+import type { Operations } from '../external-app/operations.ts';
+import type { Users } from '../identity/users.ts';
+import type { Launches } from '../marketplace/launches.ts';
+import { lineageOf } from '../stac/lineage.ts';
 import { importsCatalogId, realKeyword } from '../stac/collections.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { search } from '../stac/search.ts';
@@ -21,6 +25,9 @@ const thumbnailSide = 240;
 /** Shown above the list. */
 const maxReal = 4;
 const maxRealCollections = 100;
+/** Sources and results of an item that its page links. */
+const maxSources = 10;
+const maxResults = 20;
 
 export interface CatalogBrowserOptions {
   readonly catalog: Catalog;
@@ -28,11 +35,15 @@ export interface CatalogBrowserOptions {
   readonly objects: Pick<StacObjects, 'item'>;
   readonly sources: Pick<ItemSources, 'thumbnail'>;
   readonly apps: Apps;
+  readonly operations: Pick<Operations, 'find'>;
+  readonly launches: Pick<Launches, 'get'>;
+  readonly users: Pick<Users, 'find'>;
   readonly render: RenderPage;
 }
 
 /** `/catalog`: search by box, dates and collection, on a list and a map; and a page for each item. */
-export function catalogBrowser({ catalog, assets, objects, sources, apps, render }: CatalogBrowserOptions): Router {
+export function catalogBrowser(options: CatalogBrowserOptions): Router {
+  const { catalog, assets, objects, sources, apps, operations, launches, users, render } = options;
   const router = Router();
 
   router.get('/catalog', async (req, res) => {
@@ -107,9 +118,26 @@ export function catalogBrowser({ catalog, assets, objects, sources, apps, render
       dataHref: localHref(assets.data(item)),
       selfHref: json.links.find(({ rel }) => rel === 'self')?.href ?? '',
       apps: apps.list().slice(0, 3),
+      made: madeOf(item),
+      results: catalog.items.listDerivedFrom(item, maxResults).map((one) => viewItem(one, assets)),
       json,
     });
   });
+  /** The making of a result, for people. The decision is that of the operation, if it is the uploader's own. */
+  function madeOf(item: ItemRecord) {
+    const lineage = lineageOf(item);
+    if (!lineage) return null;
+    const operation = lineage.operationId === undefined ? null : operations.find(lineage.operationId);
+    // An operation is never without its launch.
+    const user = operation && users.find(launches.get(operation.launchId).userId);
+    const isOwn = user !== null && catalog.collections.idOfUploads(user.id) === item.collectionId;
+    const sources = lineage.sourceItems.slice(0, maxSources).flatMap((one) => catalog.items.find(one.collectionId, one.itemId) ?? []); // oxfmt-ignore
+    return {
+      ...lineage,
+      sources: sources.map((one) => viewItem(one, assets)),
+      approvedBy: isOwn && operation?.status === 'APPROVED' ? (operation.decidedBy ?? user.name) : null,
+    };
+  }
   router.get('/catalog/:collectionId/:itemId/thumbnail.webp', async (req, res) => {
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);
     if (!item) throw new SandboxError('item_not_found', { message: 'There is no such item' });

@@ -152,6 +152,19 @@ export class Items {
     return row ? this.get(row.number) : null;
   }
 
+  /** Uploaded files whose uploader names this item as a source, newest first. */
+  listDerivedFrom({ collectionId, id }: Pick<ItemRecord, 'collectionId' | 'id'>, limit: number): ItemRecord[] {
+    return this.#database
+      .prepare<[string, string, number], ItemRow>(
+        `select * from items where file_id is not null and exists (
+           select 1 from json_each(items.properties, '$.layerProperties.sourceItems') as source
+           where source.type = 'object' and json_extract(source.value, '$.collectionId') = ? and json_extract(source.value, '$.itemId') = ?)
+         order by number desc limit ?`,
+      )
+      .all(collectionId, id, limit)
+      .map(itemOf);
+  }
+
   count(): number {
     return countOf(this.#database, 'select count(*) from items');
   }

@@ -18,6 +18,7 @@ import type { AssetLinks } from './asset-links.ts';
 import type { Catalog } from './catalog.ts';
 import { rootCatalogId, type CatalogRecord, type CollectionRecord } from './collections.ts';
 import type { ItemRecord } from './items.ts';
+import { lineageOf } from './lineage.ts';
 import { isRecord } from '../../files/index.ts';
 
 export interface StacObjectsOptions {
@@ -184,7 +185,13 @@ export class StacObjects {
               },
             ]
           : this.#forClients([root])),
-        ...this.#forClients([link('parent', collection, mediaTypes.json, record.collectionId)]),
+        ...this.#forClients([
+          link('parent', collection, mediaTypes.json, record.collectionId),
+          ...this.#sourcesOf(record).map((source) => {
+            const href = this.href(stacPaths.item, { collectionId: source.collectionId, id: source.id });
+            return link('derived_from', href, mediaTypes.geojson, source.title);
+          }),
+        ]),
       ],
       stac_version: stacVersion,
       stac_extensions: Object.keys(rasters).length > 0 ? [...itemExtensions, projectionExtension] : itemExtensions,
@@ -217,6 +224,12 @@ export class StacObjects {
         },
       ]),
     );
+  }
+
+  /** Items of this catalog that a result's uploader names as its sources. */
+  #sourcesOf(record: ItemRecord): ItemRecord[] {
+    const { items } = this.#options.catalog;
+    return (lineageOf(record)?.sourceItems ?? []).flatMap((one) => items.find(one.collectionId, one.itemId) ?? []);
   }
 
   rootLink(): StacLink {

@@ -23,6 +23,8 @@ export interface CallContext {
   errorCode?: string;
   /** Launch of the identity token, after authentication. */
   launchId?: string;
+  /** App whose own the API key is; null for anybody's. Set where a key is required. */
+  keyOfApp?: string | null;
   /** True if a verified download link asks for the file's own media type. */
   useDefaultContentType?: boolean;
   /** True if an armed fault makes the call's work fail half-way. */

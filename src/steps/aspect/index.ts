@@ -15,7 +15,7 @@ export default definePixelStep({
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'aspect.tif',
-    sourceType: 'HEIGHTMAP',
+    sourceType: 'UNKNOWN',
     bands: [{ description: 'aspect', dataType: 'Float32' }],
     preview: { ramp: 'compass', range: [0, 360], unit: 'degrees' },
     overviews: 'NEAREST',

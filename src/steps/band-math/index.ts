@@ -44,7 +44,7 @@ export default defineStep({
   sameGrid: true,
   output: {
     fileName: 'band-math.tif',
-    sourceType: 'MULTISPECTRAL',
+    sourceType: 'UNKNOWN',
     bands: 'any',
     preview: { ramp: 'gray' },
   },

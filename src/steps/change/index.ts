@@ -39,6 +39,7 @@ export default definePixelStep({
   },
   output: {
     fileName: 'change.tif',
+    sourceType: 'UNKNOWN',
     bands: [{ description: 'change', dataType: 'Float32' }],
     preview: { ramp: 'rdylgn', centre: 0 },
   },

@@ -68,7 +68,7 @@ export default defineStep({
   outputs: {
     masked: {
       fileName: 'masked.tif',
-      sourceType: 'MULTISPECTRAL',
+      sourceType: 'as-input',
       bands: 'any',
       preview: { ramp: 'gray' },
     },

@@ -52,7 +52,7 @@ export default definePixelStep({
   input: { description: 'One raster.', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'color-relief.tif',
-    sourceType: 'MULTISPECTRAL',
+    sourceType: 'UNKNOWN',
     bands: [
       { description: 'red', dataType: 'Byte', nodata: 0 },
       { description: 'green', dataType: 'Byte', nodata: 0 },

@@ -37,7 +37,7 @@ export default defineStep({
     ...readingParameters,
   }),
   input: { description: 'A scene whose bands have pixels of different sizes.', synthetic: 'multispectral' },
-  output: { fileName: 'harmonized.tif', sourceType: 'MULTISPECTRAL', bands: 'any', preview: { ramp: 'gray' } },
+  output: { fileName: 'harmonized.tif', sourceType: 'as-input', bands: 'any', preview: { ramp: 'gray' } },
   needs: ({ bands, grid }) => ({ bands: namesIn(bands), grid: isOwnWord(grid) ? [] : [grid] }),
 
   async run(job) {

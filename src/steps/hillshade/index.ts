@@ -49,7 +49,7 @@ export default definePixelStep({
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'hillshade.tif',
-    sourceType: 'HEIGHTMAP',
+    sourceType: 'UNKNOWN',
     bands: [{ description: 'hillshade', dataType: 'Byte', nodata: 0 }],
     preview: { ramp: 'gray', range: [1, 255] },
     overviews: 'AVERAGE',

@@ -28,6 +28,7 @@ export default definePixelStep({
   },
   output: {
     fileName: 'ndvi.tif',
+    sourceType: 'UNKNOWN',
     bands: [{ description: 'normalized difference', dataType: 'Float32' }],
     preview: { ramp: 'rdylgn', range: [-0.2, 0.9] },
   },

@@ -97,7 +97,7 @@ def refuse(message, code="step_refused"):
 class Reader:
     """Physical values of a band, NaN where it has none: declared nodata, mask and alpha, sign, scale and offset, as the kit's own steps read them."""
 
-    def __init__(self, band, scaling="file", nodata=None):
+    def __init__(self, band, scaling="physical", nodata=None):
         from osgeo import gdal
 
         gdal.UseExceptions()
@@ -110,7 +110,7 @@ class Reader:
         item = of_item.get("scale") or {"factor": 1.0, "offset": 0.0}
         if scaling == "stored":
             self.scale = (1.0, 0.0)
-        elif scaling != "file":
+        elif scaling not in ("physical", "file"):
             given = [float(one) for one in re.split(r"\s*,\s*", scaling)]
             self.scale = (given[0], given[1] if len(given) > 1 else 0.0)
         else:
@@ -221,7 +221,7 @@ def pixels(function, nodata=None, data_type=None, description=None, strip_rows=2
     # In JSON NaN is null.
     marks = [float("nan") if one.get("nodata") is None and is_real else one.get("nodata") for one in outputs]
     bands = [job.band(job.parameters[name], (job.pixels.get("of") or {}).get(name)) for name in names]
-    scaling = "stored" if job.pixels.get("isStored") else job.parameters.get("scaling", "file")
+    scaling = "stored" if job.pixels.get("isStored") else job.parameters.get("scaling", "physical")
     readers = [Reader(one, scaling, job.parameters.get("nodata")) for one in bands]
     first = readers[0].dataset
 

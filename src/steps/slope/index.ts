@@ -27,7 +27,7 @@ export default definePixelStep({
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'slope.tif',
-    sourceType: 'HEIGHTMAP',
+    sourceType: 'UNKNOWN',
     bands: [{ description: 'slope', dataType: 'Float32' }],
     preview: ({ unit }: Readonly<Record<string, unknown>>) =>
       unit === 'percent'

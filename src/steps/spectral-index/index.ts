@@ -70,7 +70,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
     sameGrid: true,
     output: {
       fileName: 'index.tif',
-      sourceType: 'MULTISPECTRAL',
+      sourceType: 'UNKNOWN',
       bands: [{ description: 'index', dataType: 'Float32', nodata }],
       preview: ({ index }) => {
         const { ramp = 'rdylgn', range } = indices[String(index)]!;

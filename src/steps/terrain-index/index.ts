@@ -42,7 +42,7 @@ export default definePixelStep({
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
   output: {
     fileName: 'terrain-index.tif',
-    sourceType: 'HEIGHTMAP',
+    sourceType: 'UNKNOWN',
     bands: [{ description: 'terrain index', dataType: 'Float32' }],
     preview: { ramp: 'gray' },
   },

@@ -423,6 +423,7 @@ class World {
       settings: {
         pollIntervalMs: 2_000,
         uploadPartBytes: 10,
+        refusedFields: [],
         platformPatienceMs: 15 * 60_000,
         limits: assumedLimits,
         stepConcurrency: 2,

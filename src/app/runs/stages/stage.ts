@@ -1,4 +1,4 @@
-import type { WireLimits } from '../../../contract/index.ts';
+import type { WireLimits, WireProfile } from '../../../contract/index.ts';
 import type { FileIdentity } from '../../../files/index.ts';
 import type { LaunchCalls } from '../../../platform-client/index.ts';
 import type { StepHost } from '../../processing/step-host.ts';
@@ -24,6 +24,7 @@ export interface StageContext {
     readonly uploadPartBytes: number;
     /** The platform's. */
     readonly limits: WireLimits;
+    readonly refusedFields: WireProfile['refusedFields'];
   };
   /** Outputs, by path, that this process has made itself and need not read again; none where another one did. */
   readonly madeHere: { identities: ReadonlyMap<string, FileIdentity> };

@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
-import type { CompletedUpload } from '../../../contract/index.ts';
-import { resultFacts } from '../../processing/result-facts.ts';
-import { completeWithoutFile, uploadFile, UploadError } from '../../upload/uploader.ts';
+import type { CompletedUpload, CompletionField } from '../../../contract/index.ts';
+import { deliveredName, nameOfSource } from '../../processing/delivered-name.ts';
+import { resultFacts, type ResultFacts } from '../../processing/result-facts.ts';
+import { completeWithoutFile, uploadFile, UploadError, type CompletionFacts } from '../../upload/uploader.ts';
 import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
 import { commitTransition, retryWhileDown } from './retry.ts';
@@ -15,6 +16,7 @@ import { codeOf } from '../../../files/index.ts';
 export const uploadOutputs: Stage = async (run, context) => {
   let current = run;
   const files: RunFile[] = [];
+  let number: number | null = null;
   for (const output of run.outputs) {
     const known = run.files.find((file) => isOf(file, output));
     if (known) {
@@ -25,11 +27,15 @@ export const uploadOutputs: Stage = async (run, context) => {
       current = await context.store.record(current, facts);
       context.patience.progressed();
     };
-    const completed = await uploadOne(current, output, context, save);
+    const facts = factsOf(current, output, context);
+    number ??= await numberAmongOwn(run, context);
+    const name = deliveredName(basename(output.path), { input: run.input, ...facts }, number);
+    const completed = await uploadOne(current, { ...output, name, facts }, context, save);
     if (!completed) break;
     files.push({
       fileId: completed.fileId ?? null,
-      fileName: basename(output.path),
+      fileName: name,
+      output: basename(output.path),
       sizeBytes: completed.size ?? output.sizeBytes,
       sha256: output.sha256,
     });
@@ -55,19 +61,34 @@ async function countWaysBack({ id }: Run, { store }: StageContext): Promise<numb
 }
 
 /** True if the platform has this exact output. An output that was made again may differ. */
-const isOf = (file: RunFile, { path, sha256 }: RunOutput) => file.fileName === basename(path) && file.sha256 === sha256;
+const isOf = ({ output, fileName, sha256 }: RunFile, made: RunOutput) =>
+  (output ?? fileName) === basename(made.path) && sha256 === made.sha256;
+
+const factsOf = (run: Run, { path, descriptions }: RunOutput, { steps }: StageContext): ResultFacts =>
+  resultFacts(
+    steps.find(run.stepId),
+    { fileName: basename(path), ...(descriptions && { descriptions }) },
+    run.provenance,
+  );
+
+/** The number of the run among those of its user's day that have the same step and whose inputs have the same name, from 1. */
+async function numberAmongOwn(run: Run, { store }: StageContext): Promise<number> {
+  const name = nameOfSource(run.input);
+  const earlier = await store.inputsBefore(run);
+  return earlier.filter((input) => nameOfSource(input) === name).length + 1;
+}
 
 /** Null where neither this disk nor the platform has all of it. */
 async function uploadOne(
   run: Run,
-  output: RunOutput,
+  output: RunOutput & { readonly name: string; readonly facts: ResultFacts },
   context: StageContext,
   save: (facts: Pick<Run, 'upload'>) => Promise<void>,
 ): Promise<CompletedUpload | null> {
-  const { sizeBytes, path } = output;
+  const { sizeBytes, path, name: fileName } = output;
   const resume = run.upload;
-  const fileName = basename(path);
-  const { sourceType, ...facts } = resultFacts(context.steps.find(run.stepId), fileName, run.provenance);
+  const { sourceType, ...known } = output.facts;
+  const facts = omit(known, context.settings.refusedFields);
   const options = {
     calls: context.calls,
     signal: context.signal,
@@ -77,7 +98,8 @@ async function uploadOne(
   };
   const identity = context.madeHere.identities.get(path) ?? (await context.folders.verify(output, context.signal));
   if (identity === null) return completeWithoutFile({ sizeBytes, sourceType, facts, resume }, options);
-  const which = run.outputs.length > 1 ? `${run.outputs.indexOf(output) + 1} of ${run.outputs.length}` : '';
+  const which =
+    run.outputs.length > 1 ? `${run.outputs.findIndex((one) => one.path === path) + 1} of ${run.outputs.length}` : '';
   const uploaded = uploadFile(
     { operationId: requireOperation(run), path, sizeBytes, identity, fileName, sourceType, facts, resume },
     {
@@ -88,7 +110,7 @@ async function uploadOne(
       onProgress: (sent) =>
         context.report({
           fraction: sent / sizeBytes,
-          note: which ? `uploading ${fileName}, ${which}` : 'uploading the output',
+          note: which ? `uploading ${basename(path)}, ${which}` : 'uploading the output',
           bytes: { sent, total: sizeBytes },
         }),
     },
@@ -98,6 +120,9 @@ async function uploadOne(
     throw error;
   });
 }
+
+const omit = (facts: CompletionFacts, refused: readonly CompletionField[]): CompletionFacts =>
+  Object.fromEntries(Object.entries(facts).filter(([name]) => !refused.some((one) => one === name)));
 
 /** True if the output was removed or changed after it was measured. */
 function isOutputGone(error: unknown): boolean {

@@ -1,8 +1,7 @@
 import { basename } from 'node:path';
 import gdal from 'gdal-async';
-import { footprintOf, type Footprint } from '../../../raster/footprint.ts';
-import { toLonLat } from '../../../raster/lon-lat.ts';
 import { openRaster, RasterError } from '../../../raster/open-raster.ts';
+import { epsgOf, footprintOfRaster } from '../../../raster/raster-place.ts';
 import { colorName } from '../../../raster/scene.ts';
 import { notA, type BandFacts, type Inspector } from './facts.ts';
 import { metadataOf } from '../../../raster/metadata-of.ts';
@@ -46,7 +45,7 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
     return {
       kind: 'raster',
       mediaType: mediaTypes[driver] ?? 'application/octet-stream',
-      footprint: footprint(dataset),
+      footprint: footprintOfRaster(dataset),
       acquiredAt: acquiredAt(dataset),
       raster: {
         driver,
@@ -63,11 +62,6 @@ export const inspectRaster: Inspector = ({ path, sourceType, buildOverviews: wan
     dataset.close();
   }
 };
-
-function epsgOf(srs: gdal.SpatialReference | null): number | null {
-  if (!srs || srs.getAuthorityName() !== 'EPSG') return null;
-  return Number(srs.getAuthorityCode()) || null;
-}
 
 function open(path: string, sourceType: string): gdal.Dataset {
   try {
@@ -91,18 +85,6 @@ function statistics(band: gdal.RasterBand): gdal.stats {
       return { min: NaN, max: NaN, mean: NaN, std_dev: NaN };
     throw notA('whole raster: GDAL cannot read its pixels');
   }
-}
-
-/** Null without a CRS, or without a place in it: GDAL gives a raster that has none the identity. */
-function footprint(dataset: gdal.Dataset): Footprint | null {
-  const { srs, geoTransform: t, rasterSize } = dataset;
-  if (!srs || !t || t.every((value, i) => value === [0, 1, 0, 0, 0, 1][i])) return null;
-  const corner = (column: number, row: number) => [
-    (t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0),
-    (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),
-  ];
-  const { x, y } = rasterSize;
-  return footprintOf([corner(0, 0), corner(0, y), corner(x, y), corner(x, 0)], toLonLat(gdal, srs));
 }
 
 /** TIFF's own tag, `YYYY:MM:DD HH:MM:SS`, or what GDAL's readers of satellite products write. */
