@@ -2,6 +2,7 @@ import compression from 'compression';
 import { Router, type Response } from 'express';
 import type { CatalogItem, WireProfile } from '../../contract/index.ts';
 import { hasKey } from '../../contract/keys.ts';
+import { kitCommand } from '../../files/index.ts';
 import { changeEvents } from './change-events.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
@@ -178,6 +179,7 @@ export function launchPages({
         ...data,
         inputInWords,
         valueInWords,
+        kitCommand,
         inputsOf,
         launch,
         base: launchPath(launch.id),
