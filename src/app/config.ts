@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { assumedLimits, keyReadsAllUploads, KitError, type WireLimits } from '../contract/index.ts';
-import { serverVariables, shownSetting } from '../server/index.ts';
+import { serverVariables, shownSetting, tlsSettings, type TlsFiles } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 import { codeOf } from '../files/index.ts';
 
@@ -50,6 +50,8 @@ export interface AppConfig {
   readonly host: string;
   /** `PORT`, default 3000; of a worker any free one. */
   readonly port: number;
+  /** `TLS_CERT` and `TLS_KEY`, default none: files of a certificate and its key, to speak HTTPS. */
+  readonly tls: TlsFiles | null;
   /** `PLATFORM_URL`: the spec's {base_url}. */
   readonly platformUrl: string;
   /** `PLATFORM_PUBLIC_URL`, default `PLATFORM_URL`: the address that browsers have for the platform. Links of pages lead there, and data that the platform links there is fetched from `PLATFORM_URL`. */
@@ -239,6 +241,7 @@ export function readAppConfig(
     role,
     databaseUrl,
     port: settings.PORT ?? (role === 'worker' ? 0 : 3000),
+    tls: tlsSettings(settings),
     platformUrl: settings.PLATFORM_URL,
     platformPublicUrl: settings.PLATFORM_PUBLIC_URL ?? settings.PLATFORM_URL,
     platformApiKey,

@@ -45,6 +45,7 @@ export default defineCommand(import.meta, {
       port: config.port,
       portSetting: 'PORT',
       requestTimeoutMs,
+      tls: config.tls,
     }).catch(async (error: unknown) => {
       await app.close();
       throw error;

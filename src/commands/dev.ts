@@ -8,6 +8,7 @@ import { readSecret } from '../sandbox/config.ts';
 import { permissionsGiven, permissionsOf } from './app-permissions.ts';
 import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
+import { makeCertificate } from './dev/certificate.ts';
 import { logLines } from './dev/log-lines.ts';
 import { watchFiles, type FileWatch } from './dev/watch-files.ts';
 import { loadMyApp } from './my-app.ts';
@@ -27,6 +28,7 @@ const usage = `usage: npm run dev -- [options]: sandbox and app together, each r
   --import PATH    Items, rasters, or a folder of a scene, for the catalog; repeatable
   --permissions LIST  Permissions of the app's key, with commas (default: external_app, and what the app's steps need)
   --inspect-steps PORT  Each step waits at this port for a debugger, unconfined
+  --https          Both speak HTTPS by a certificate that is made on the spot, for cookies in frames
   --no-open        Do not open the browser`;
 
 /** Files of the kit whose changes concern a service; of an installed kit there are fewer. */
@@ -64,6 +66,7 @@ export default defineCommand(import.meta, {
     data: { type: 'string', default: 'data/dev' },
     import: { type: 'string', multiple: true, default: [] },
     permissions: { type: 'string' },
+    https: { type: 'boolean', default: false },
     'no-open': { type: 'boolean', default: false },
   },
   async run({ values: options }) {
@@ -89,7 +92,11 @@ export default defineCommand(import.meta, {
     });
 
     const portOf = (name: Name, first: string) => (urls[name] === '' ? first : new URL(urls[name]).port);
-    const shared = { HOST: options.host, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'info' };
+    const certificate = options.https ? await makeCertificate(join(folder, 'tls')) : null;
+    const encrypted: Record<string, string> = certificate
+      ? { TLS_CERT: certificate.certFile, TLS_KEY: certificate.keyFile, NODE_EXTRA_CA_CERTS: certificate.certFile }
+      : {};
+    const shared = { ...encrypted, HOST: options.host, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'info' };
     const output = (name: Name) => {
       const lineOf = logLines(name, process.stderr.isTTY);
       return {

@@ -44,12 +44,15 @@ export default defineCommand(import.meta, {
     const confinement = await confine(config.confinement, [config.dataDir]);
     const sandbox = await createSandbox({ config, log, confinement, profile });
     for (const path of paths) await importWithProgress(sandbox, inCaller(path));
-    const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: '--port' }).catch(
-      async (error: unknown) => {
-        await sandbox.close();
-        throw error;
-      },
-    );
+    const served = await serve(sandbox.handler, {
+      host: config.host,
+      port: config.port,
+      portSetting: '--port',
+      tls: config.tls,
+    }).catch(async (error: unknown) => {
+      await sandbox.close();
+      throw error;
+    });
     sandbox.listensAt(served.url);
     for (const weakness of confinement.weaknesses) log.warn({}, weakness);
     log.info({ confinement: confinement.summary }, 'the sandbox opens foreign files in child processes');

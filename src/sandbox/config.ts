@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { isLoopbackName, KitError } from '../contract/index.ts';
-import { serverVariables, shownSetting } from '../server/index.ts';
+import { serverVariables, shownSetting, tlsSettings, type TlsFiles } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 import { codeOf } from '../files/index.ts';
 import { permissions, type Permission } from './identity/permissions.ts';
@@ -21,6 +21,8 @@ export interface SandboxConfig {
   readonly port: number;
   /** `--data`, default `data/sandbox`. */
   readonly dataDir: string;
+  /** `TLS_CERT` and `TLS_KEY`, default none: files of a certificate and its key, to speak HTTPS. */
+  readonly tls: TlsFiles | null;
   /** `PUBLIC_URL`: what signed addresses are built on. Default: the sandbox's own address. */
   readonly publicUrl: string | null;
   /** `SANDBOX_API_KEY` or `SANDBOX_API_KEY_FILE`: the key of the apps. */
@@ -96,6 +98,7 @@ export function readSandboxConfig(
     port: readPort(options.port ?? '4010'),
     dataDir: resolve(options.data ?? 'data/sandbox'),
     publicUrl,
+    tls: tlsSettings(read.data),
     apiKey: readSecret(env, 'SANDBOX_API_KEY'),
     apiKeyPermissions: readPermissions('SANDBOX_API_KEY_PERMISSIONS', read.data.SANDBOX_API_KEY_PERMISSIONS),
     adminKey,

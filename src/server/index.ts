@@ -3,4 +3,4 @@ export { EventStreams } from './event-streams.ts';
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { hostNameOf, isLocalRequest, wasForwarded } from './request-origin.ts';
 export { serve, type Served, type ServeOptions } from './serve.ts';
-export { serverVariables, shownSetting } from './settings.ts';
+export { serverVariables, shownSetting, tlsSettings, type TlsFiles } from './settings.ts';

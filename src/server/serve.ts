@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { KitError } from '../contract/index.ts';
+import { codeOf } from '../files/index.ts';
+import type { TlsFiles } from './settings.ts';
 
 const idleConnectionMs = 300_000;
 /** Longer than clients and proxies keep one, who so end it first: what a busy server ends may carry a request by then. */
@@ -9,7 +13,7 @@ const keptBetweenRequestsMs = 75_000;
 const lookForSlowMs = 5_000;
 
 export interface Served {
-  /** `http://host:port`, with the port that was really taken. */
+  /** `http://host:port` or `https://host:port`, with the port that was really taken. */
   readonly url: string;
   /** Keeps no process from ending. */
   unref(): void;
@@ -24,11 +28,16 @@ export interface ServeOptions {
   readonly portSetting: string;
   /** A request that has not come whole by then is answered 408. Default 0, none: uploads over slow lines take as long as they take. */
   readonly requestTimeoutMs?: number;
+  /** Speaks TLS by this certificate. Default: none, plain HTTP. */
+  readonly tls?: TlsFiles | null;
 }
 
 /** Listens. Rejects with a clear `KitError` where the port is taken or not allowed. */
 export async function serve(handler: RequestListener, address: ServeOptions): Promise<Served> {
-  const server = createServer({ connectionsCheckingInterval: lookForSlowMs, requireHostHeader: false }, handler);
+  const options = { connectionsCheckingInterval: lookForSlowMs, requireHostHeader: false };
+  const server: Server = address.tls
+    ? createTlsServer({ ...options, ...readTls(address.tls) }, handler)
+    : createServer(options, handler);
   answerMalformed(server);
   server.requestTimeout = address.requestTimeoutMs ?? 0;
   // A connection on which nothing moves is cut.
@@ -42,7 +51,7 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
   const { port } = server.address() as AddressInfo;
   const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
-    url: `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`,
+    url: `${address.tls ? 'https' : 'http'}://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`,
     unref() {
       server.unref();
       // Nor do connections that are kept between requests.
@@ -58,6 +67,18 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
         server.closeIdleConnections();
       }),
   };
+}
+
+/** Throws `KitError` for a file that cannot be read. */
+function readTls({ certFile, keyFile }: TlsFiles): { cert: Buffer; key: Buffer } {
+  const read = (setting: string, path: string) => {
+    try {
+      return readFileSync(path);
+    } catch (cause) {
+      throw new KitError('bad_configuration', `${setting}=${path} cannot be read (${codeOf(cause)})`, { cause });
+    }
+  };
+  return { cert: read('TLS_CERT', certFile), key: read('TLS_KEY', keyFile) };
 }
 
 /** Statuses that Node itself answers with, by the code of its error. */

@@ -1,29 +1,30 @@
 // @module-tag all
 /** `npm run dev`: both servers, restarted when their files change however that comes about, and nothing left when it ends. */
 import { mkdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import { request } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { mutant } from '../support/mutant.ts';
+import { findProgram } from '../../scripts/needs.mjs';
+import { needing, unless } from '../support/needs.ts';
 import { startCommand } from '../support/processes.ts';
 
 /** In a copy of the project, whose files may be changed. */
 async function startDev(...more: string[]) {
   const project = await mutant([]);
-  const run = startCommand(
-    'dev',
-    ['--port', '0', '--app-port', '0', '--data', await testFolder(), ...more],
-    {},
-    project,
-  );
+  const data = await testFolder();
+  const run = startCommand('dev', ['--port', '0', '--app-port', '0', '--data', data, ...more], {}, project);
   await expect.poll(run.output, { timeout: 900_000 }).toMatch(/Both restart/);
   const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(run.output())?.[1] ?? '';
   const times = (text: string) => run.output().split(text).length - 1;
-  return { project, run, said, restarts: (name: string) => times(`\n${name} restarted`), times };
+  return { project, data, run, said, restarts: (name: string) => times(`\n${name} restarted`), times };
 }
 
 const timeout = 900_000;
+const openssl = unless(findProgram(['openssl']) !== null, 'openssl is not installed', 'apt-get install openssl');
 const soon = { timeout: 900_000 };
 
 test(
@@ -51,6 +52,33 @@ test(
     expect(await run.exited).toBe(0);
     expect(run.output()).not.toContain('ended unexpectedly');
     for (const url of [sandbox, app]) await expect(fetch(url)).rejects.toThrow();
+  },
+);
+
+test(
+  '--https: a browser keeps the cookies of a framed app, which need TLS',
+  { timeout, ...needing(openssl) },
+  async () => {
+    const { data, said, run } = await startDev('--https');
+    const ca = await readFile(join(data, 'tls/cert.pem'));
+    const ask = (url: string, body?: object) =>
+      new Promise<{ headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
+        const headers = body ? { 'content-type': 'application/json' } : {};
+        const sent = request(url, { ca, method: body ? 'POST' : 'GET', headers }, (answer) => {
+          let text = '';
+          answer.setEncoding('utf8').on('data', (part: string) => (text += part));
+          answer.once('end', () => resolve({ headers: answer.headers, text }));
+        });
+        sent.once('error', reject).end(body && JSON.stringify(body));
+      });
+    const launched = await ask(`${said('sandbox')}/sandbox/launches`, { appId: 'reference-app' });
+    const { launchUrl } = JSON.parse(launched.text) as { launchUrl: string };
+    expect(launchUrl).toMatch(/^https:/);
+    // The app asks the sandbox who the user is, by TLS too.
+    const [cookie] = (await ask(launchUrl)).headers['set-cookie'] ?? [];
+    expect(cookie).toMatch(/; HttpOnly; Secure; Partitioned; SameSite=None$/);
+    run.child.kill('SIGTERM');
+    expect(await run.exited).toBe(0);
   },
 );
 
