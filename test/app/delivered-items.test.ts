@@ -57,7 +57,7 @@ const steps: Readonly<Record<string, Expected>> = {
   mosaic: { from: 'olinda', title: 'Mosaic', files: [of(`mosaic_${scene}.tif`, 'MULTISPECTRAL')] },
   clip: { from: 'olinda', parameters: { area: triangle }, title: 'Clip to an area', files: [of(`clipped_${scene}.tif`, 'MULTISPECTRAL')], isPart: true },
   scale: { from: 'olinda', parameters: { factor: 2 }, title: 'Scale and offset', files: [of(`scaled_${scene}.tif`, 'MULTISPECTRAL')] },
-  polygonize: { from: 'olinda', parameters: { band: 'nir' }, title: 'Polygons of classes', files: [of(`areas_${scene}.gpkg`, 'POLYGON')] },
+  polygonize: { from: 'olinda', parameters: { band: 'nir', sieve: 200 }, title: 'Polygons of classes', files: [of(`areas_${scene}.gpkg`, 'POLYGON')] },
   hillshade: { from: 'jacksboro', title: 'Hillshade', files: [of(`hillshade_${dem}.tif`, 'UNKNOWN')] },
   slope: { from: 'jacksboro', title: 'Slope', files: [of(`slope_${dem}.tif`, 'UNKNOWN', 'degrees')] },
   aspect: { from: 'jacksboro', title: 'Aspect', files: [of(`aspect_${dem}.tif`, 'UNKNOWN', 'degrees')] },
@@ -135,6 +135,11 @@ describe.each(Object.entries(steps))('%s', (stepId, { from, title, files, isPart
       expect(item.links.filter(({ rel }) => rel === 'derived_from').map(({ href }) => new URL(href).pathname)).toEqual([
         `/public/stac/collections/${source.collectionId}/items/${source.itemId}`,
       ]);
+      const data = await fetch(item.assets.data.href);
+      expect(data.headers.get('content-disposition')).toBe(
+        `attachment; filename="${name.replace(/\.[^.]+$/, '.zip')}"`,
+      );
+      await data.body?.cancel();
       const file = await openedCopy(fileId!, name);
       expect(file.getMetadata()).toMatchObject({
         ACQUISITIONDATETIME: times[from],

@@ -1,3 +1,4 @@
+import { parse } from 'node:path';
 import { stat } from 'node:fs/promises';
 import cors from 'cors';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
@@ -194,7 +195,9 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     .get(...before('stac.data', linkOf(dataPath)), async (req, res) => {
       const item = getItem(req);
       const files = await sources.files(item);
-      sendAsDownload(res, `${item.title}.zip`, mediaTypes.zip);
+      // The title of an uploaded file's item is the file's identifier.
+      const name = item.source.kind === 'file' ? parse(item.source.fileName).name : item.title;
+      sendAsDownload(res, `${name}.zip`, mediaTypes.zip);
       await sendItemZip(req, res, files, `${item.title}.json`, objects.item(item));
     })
     .all(methodNotAllowed('GET'));
