@@ -53,7 +53,8 @@ describe('every page', needing('chromium'), () => {
           method === 'GET' &&
           path.startsWith('/launches/') &&
           !path.includes('/api/') &&
-          !/\/events$|\.(png|json)$/.test(path),
+          // Documents that a browser saves are no pages.
+          !/\/events$|\.(png|json)$|\/prov$|\/items\//.test(path),
       )
       .flatMap(({ path }) =>
         it.runIds.map((runId) =>
