@@ -1,7 +1,9 @@
 /** The OpenAPI document is valid, whole, and what the tests hold every answer to. */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
-import { openApi31 } from '../../src/sandbox/openapi/document.ts';
+import { keyOf } from '../../src/sandbox/openapi/describe-fields.ts';
+import { descriptions } from '../../src/sandbox/openapi/descriptions.ts';
+import { fieldsOf, openApi31 } from '../../src/sandbox/openapi/document.ts';
 import { faultOfAnswer, watchAnswers } from '../support/openapi.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 
@@ -38,6 +40,27 @@ test('is valid OpenAPI 3.1', async () => {
   );
   expect(errors).toBeUndefined();
   expect(valid).toBe(true);
+});
+
+test('describes each field and parameter, offers no forbidden one, and declares its tags', () => {
+  const document = openApi31('/');
+  const fields = fieldsOf(document);
+  expect(fields.length).toBeGreaterThan(600);
+  expect(fields.filter(({ schema }) => typeof schema['description'] !== 'string').map(({ path }) => path)).toEqual([]);
+  const used = new Set(fields.map(({ path }) => keyOf(path)));
+  expect(Object.keys(descriptions).filter((key) => !used.has(key))).toEqual([]);
+  const names = fields.map(({ path }) => path.join('.'));
+  expect(names).toContain('postSearch.in.bbox');
+  expect(names).not.toContain('postSearch.in.page');
+  expect(names).not.toContain('getSearch.token');
+  const tags = Object.values(document.paths ?? {}).flatMap((item) =>
+    Object.values(item as Record<string, { tags?: string[] }>).flatMap((call) => call.tags ?? []),
+  );
+  expect([...new Set(tags)].toSorted()).toEqual(document.tags?.map(({ name }) => name).toSorted());
+  for (const id of ['/download/{fileId}', '/public/stac/collections/{collectionId}/items/{id}/data'])
+    expect(Object.keys(document.paths?.[id]?.get?.responses ?? {})).toEqual(
+      expect.arrayContaining(['200', '206', '416']),
+    );
 });
 
 test.each(paths)('describes %s', (line) => {

@@ -6,7 +6,10 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { apiKeyHeader, errorBody } from '../../contract/index.ts';
+import { isRecord } from '../../files/index.ts';
 import { controlCalls } from './control-calls.ts';
+import { describeFields, fieldsIn, type DocumentedField } from './describe-fields.ts';
+import { tagDescriptions } from './descriptions.ts';
 import type { DocumentedCall } from './documented-call.ts';
 import { platformCalls } from './platform-calls.ts';
 
@@ -24,6 +27,7 @@ const reasons: Readonly<Record<number, string>> = {
   409: 'Conflict: another state is needed',
   413: 'Too large',
   415: 'Unsupported content type',
+  416: 'A range outside of the file',
   421: 'Not a host name of the sandbox',
   500: 'Server-side failure',
   503: 'Too much is asked at once, or another process uses the database',
@@ -39,15 +43,16 @@ export function openApi31(serverUrl: string): ReturnType<typeof createDocument> 
     const path = documentedPath(call.path);
     paths[path] = { ...paths[path], [call.method]: operationOf(call) };
   }
-  return createDocument({
+  const document = createDocument({
     openapi: '3.1.1',
     info: {
       title: 'Geospatial platform, as the sandbox serves it',
       version: '1.0.0',
       description:
-        "Catalog, search, files, inference and external apps by the service interface; what it leaves open, by the assumptions of docs/contract.md. The calls below /sandbox are the sandbox's own.",
+        "Catalog, search, files, inference and external apps by the service interface; what it leaves open, by the assumptions of docs/contract.md. The calls below /sandbox are the sandbox's own. Another method on one of these paths is answered with 405 and the header Allow, an unknown path with 404 (path_not_found).",
     },
     servers: [{ url: serverUrl }],
+    tags: Object.entries(tagDescriptions).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       securitySchemes: {
@@ -62,11 +67,46 @@ export function openApi31(serverUrl: string): ReturnType<typeof createDocument> 
           type: 'apiKey',
           in: 'header',
           name: 'X-ADMIN-KEY',
-          description: 'Wanted where SANDBOX_ADMIN_KEY is set',
+          description: 'Required if SANDBOX_ADMIN_KEY is set',
         },
       },
     },
   });
+  withoutForbidden(document);
+  describeFields(fieldsOf(document));
+  return document;
+}
+
+/** The fields of all schemas, and the parameters of all calls, of a document. */
+export function fieldsOf(document: ReturnType<typeof createDocument>): DocumentedField[] {
+  const ofSchemas = Object.entries(document.components?.schemas ?? {}).flatMap(([name, schema]) =>
+    fieldsIn(schema, [name]),
+  );
+  const ofCalls = Object.values(document.paths ?? {}).flatMap((item) =>
+    Object.values(item as Record<string, unknown>).flatMap((call) => {
+      if (!isRecord(call) || typeof call['operationId'] !== 'string') return [];
+      const { operationId, parameters, requestBody, responses } = call;
+      const given = (Array.isArray(parameters) ? parameters : []).filter(isRecord);
+      return [
+        ...given.map((schema) => ({ path: [operationId, String(schema['name'])], schema })),
+        ...fieldsIn({ requestBody, responses }, [operationId]),
+      ];
+    }),
+  );
+  return [...ofSchemas, ...ofCalls];
+}
+
+/** Takes out fields and parameters that no value may have: a request with one is refused, and a client is offered none. */
+function withoutForbidden(value: unknown): void {
+  if (!isRecord(value)) return;
+  const isForbidden = (schema: unknown) => isRecord(schema) && isRecord(schema['not']);
+  for (const [name, one] of Object.entries(value)) {
+    if (name === 'properties' && isRecord(one))
+      for (const field of Object.keys(one)) if (isForbidden(one[field])) delete one[field];
+    if (name === 'parameters' && Array.isArray(one))
+      value[name] = one.filter((parameter: unknown) => !(isRecord(parameter) && isForbidden(parameter['schema'])));
+    for (const below of Array.isArray(one) ? one : [one]) withoutForbidden(below);
+  }
 }
 
 let own: ReturnType<typeof openApi31> | undefined;
@@ -129,8 +169,14 @@ function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {
   if (call.tag !== 'Sandbox') errors.add(429);
   // Another process can hold the database while a call needs it.
   if (errors.has(500)) errors.add(503);
+  if (call.takesRange) errors.add(416);
+  const part = call.takesRange ? { 206: { description: 'The part that Range names', ...answer } } : {};
   const failures = [...errors].map(
     (status) => [status, { description: reasons[status] ?? 'Error', content: { [json]: { schema: error } } }] as const,
   );
-  return Object.fromEntries([[success, { description: reasons[success] ?? 'Success', ...answer }], ...failures]);
+  return {
+    [success]: { description: reasons[success] ?? 'Success', ...answer },
+    ...part,
+    ...Object.fromEntries(failures),
+  };
 }

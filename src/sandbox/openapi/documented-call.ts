@@ -25,6 +25,8 @@ export interface DocumentedCall {
   readonly errors: readonly number[];
   /** Section of the specification that describes the call. */
   readonly clause: string;
+  /** Answers parts of a file, by the header Range (206, 416). Default false. */
+  readonly takesRange?: boolean;
   /** A signed address: the API key is not needed. */
   readonly isSigned?: boolean;
 }

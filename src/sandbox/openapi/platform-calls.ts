@@ -161,6 +161,7 @@ export const platformCalls: readonly DocumentedCall[] = [
   {
     ...withoutKey,
     id: 'getData',
+    takesRange: true,
     summary: 'Source data of an item',
     path: assetPaths.data,
     query: z.object(signature),
@@ -171,6 +172,7 @@ export const platformCalls: readonly DocumentedCall[] = [
   {
     ...withoutKey,
     id: 'getRaster',
+    takesRange: true,
     summary: 'Source raster of an item, for clients that read pixels',
     path: assetPaths.raster,
     query: z.object(signature),
@@ -259,6 +261,7 @@ export const platformCalls: readonly DocumentedCall[] = [
   {
     ...file,
     id: 'download',
+    takesRange: true,
     summary: 'A file, by its signed address; takes Range',
     method: 'get',
     path: '/download/:fileId',

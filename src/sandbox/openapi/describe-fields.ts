@@ -1,0 +1,67 @@
+import { isRecord } from '../../files/index.ts';
+import { descriptions } from './descriptions.ts';
+
+/** Members of a schema or a call that add nothing to the path of a field. */
+const wrappers: ReadonlySet<string> = new Set([
+  ...[
+    'properties',
+    'items',
+    'schema',
+    'content',
+    'application/json',
+    'application/geo+json',
+    'allOf',
+    'anyOf',
+    'oneOf',
+  ],
+  ...['responses', '200', '201'],
+]);
+
+/** Fields of a document, with the path that finds each one's description. */
+export interface DocumentedField {
+  /** Names from the schema or the call to the field. */
+  readonly path: readonly string[];
+  readonly schema: Record<string, unknown>;
+}
+
+/** The longest end of a path that has a description, or null. */
+export function keyOf(path: readonly string[]): string | null {
+  for (let from = 0; from < path.length; from++) {
+    const key = path.slice(from).join('.');
+    if (Object.hasOwn(descriptions, key)) return key;
+  }
+  return null;
+}
+
+/** Fields of all schemas below a value. A schema that stands elsewhere by its name is looked at there. */
+export function fieldsIn(value: unknown, path: readonly string[]): DocumentedField[] {
+  if (Array.isArray(value)) return value.flatMap((one) => fieldsIn(one, path));
+  if (!isRecord(value)) return [];
+  const own = isSchemaOfObject(value)
+    ? Object.entries(value['properties']).flatMap(([name, schema]) =>
+        isRecord(schema) ? [{ path: [...path, name], schema }] : [],
+      )
+    : [];
+  const below = Object.entries(value).flatMap(([name, one]) => {
+    const isSchemas = name === 'properties' && isSchemaOfObject(value);
+    if (isSchemas && isRecord(one))
+      return Object.entries(one).flatMap(([field, schema]) => fieldsIn(schema, [...path, field]));
+    return fieldsIn(one, wrappers.has(name) ? path : name === 'requestBody' ? [...path, 'in'] : [...path, name]);
+  });
+  return [...own, ...below];
+}
+
+/** True for the schema of an object, and not for an object that has a field of that name. */
+const isSchemaOfObject = (
+  value: Record<string, unknown>,
+): value is Record<string, unknown> & { properties: Record<string, unknown> } =>
+  // oxfmt-ignore
+  isRecord(value['properties']) && (value['type'] === 'object' || Array.isArray(value['required']));
+
+/** Describes each field. A schema that stands elsewhere by its name (`$ref`) keeps its own description beside it. */
+export function describeFields(fields: readonly DocumentedField[]): void {
+  for (const { path, schema } of fields) {
+    const key = keyOf(path);
+    if (key !== null && schema['description'] === undefined) schema['description'] = descriptions[key];
+  }
+}
