@@ -175,7 +175,10 @@ function requests(known: { readonly tokens: readonly string[]; readonly home: st
 
 /** Sends odd requests for so long, and collects what was wrong. */
 export async function fuzz({ seconds, seed }: FuzzOptions): Promise<FuzzResult> {
-  await using platform = await startSandbox({ seed: 'demo' });
+  await using platform = await startSandbox({
+    seed: 'demo',
+    permissions: ['external_app', 'files_admin', 'files_upload', 'inference'],
+  });
   await using running = await startApp(myApp, { platform });
   const { launchUrl } = await platform.launch(running.launchUrl);
   const session = await openLaunch(launchUrl);

@@ -17,9 +17,16 @@ export interface CogOptions {
   readonly resampling: (typeof cogResamplings)[number];
 }
 
+/** Facts of an output that its host knows. */
+export interface CogFacts {
+  /** Unit of bands that state none. Default: they state none. */
+  readonly unit?: string | undefined;
+  /** Names of metadata that the source does not hand on. Default: none. */
+  readonly without?: readonly string[];
+}
+
 /**
- * Writes `source` as a Cloud Optimized GeoTIFF with overviews and exact statistics of each band, on all cores. Adds `metadata` to the metadata of the source,
- * and gives bands without a unit `unit`.
+ * Writes `source` as a Cloud Optimized GeoTIFF with overviews and exact statistics of each band, on all cores. Adds `metadata` to the metadata of the source.
  * Throws `KitError` if bands declare different nodata values, because a GeoTIFF stores one for all bands (`nodata_differs`), or if it cannot store the reference
  * system (`crs_not_stored`).
  */
@@ -29,13 +36,14 @@ export function writeCog(
   options: CogOptions,
   context: JobContext,
   metadata: Readonly<Record<string, string>> = {},
-  unit?: string,
+  { unit, without = [] }: CogFacts = {},
 ): void {
   requireOneNodata(source);
   const hasOddBits = source.bands.map((band) => 'NBITS' in metadataOf(band, 'IMAGE_STRUCTURE')).some(Boolean);
   const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
   const view = gdal.drivers.get('VRT').createCopy('', source);
-  view.setMetadata({ ...metadataOf(source), ...metadata });
+  const inherited = Object.entries(metadataOf(source)).filter(([name]) => !without.includes(name));
+  view.setMetadata({ ...Object.fromEntries(inherited), ...metadata });
   // A copy of a view passes the value as text, which rounds it.
   source.bands.forEach(({ id, noDataValue }) => {
     const band = view.bands.get(id ?? 1);

@@ -114,7 +114,7 @@ const minAdminKeyLength = 32;
 
 /** A list with commas; null if it is not set. Throws `SandboxConfigError` for another word. */
 export function readPermissions(name: string, text: string | undefined): Permission[] | null {
-  if (!text) return null;
+  if (text === undefined) return null;
   return text.split(',').map((word) => {
     const permission = permissions.find((one) => one === word.trim());
     if (permission) return permission;

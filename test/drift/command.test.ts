@@ -10,12 +10,15 @@ import { cleanUpLater } from '../support/cleanup.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
 import { strangePlatform } from '../support/strange-platform.ts';
 
+/** Drift looks at every group of calls. */
+const permissions = ['external_app', 'files_admin', 'files_upload', 'inference'] as const;
+
 const run = promisify(execFile);
 let platform: RunningSandbox;
 let folder: string;
 
 beforeAll(async () => {
-  platform = await startSandbox({ seed: 'demo' });
+  platform = await startSandbox({ permissions, seed: 'demo' });
   cleanUpLater(() => platform.close());
   folder = await testFolder();
 }, 900_000);

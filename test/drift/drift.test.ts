@@ -15,6 +15,9 @@ import { cleanUpLater } from '../support/cleanup.ts';
 import { projectRoot } from '../support/folders.ts';
 import { changeAt, pathOf, strangePlatform, type Change, type Route } from '../support/strange-platform.ts';
 
+/** Drift looks at every group of calls. */
+const permissions = ['external_app', 'files_admin', 'files_upload', 'inference'] as const;
+
 /** The whole are 200: DRIFT_CHANGES=200 npx vitest run test/drift */
 const changeCount = Number(process.env['DRIFT_CHANGES'] ?? 24);
 const cleanRuns = changeCount >= 200 ? 20 : 2;
@@ -36,7 +39,7 @@ function targetAt(url: string, profile = assumedProfile): Target {
 }
 
 beforeAll(async () => {
-  platform = await startSandbox({ seed: 'demo' });
+  platform = await startSandbox({ permissions, seed: 'demo' });
   cleanUpLater(() => platform.close());
   expected = await observe(targetAt(platform.url), 'write');
 }, 900_000);
@@ -305,7 +308,7 @@ test('the app runs to its end on a platform with other names, by a wire profile'
 
 test('a search that a profile moves is asked at its own path', { timeout: 900_000 }, async () => {
   const profile = wireProfile({ name: 'moved search', calls: { searchItems: { path: '/moved/search' } } });
-  const moved = await startSandbox({ seed: 'demo', profile });
+  const moved = await startSandbox({ permissions, seed: 'demo', profile });
   cleanUpLater(() => moved.close());
   const { exchanges } = await observe({ ...targetAt(moved.url, profile), apiKey: moved.apiKey }, 'read');
   for (const name of ['search-bounds/json-size', 'search-bounds/json-depth', 'refusals/search of nothing'])

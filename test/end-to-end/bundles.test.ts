@@ -36,7 +36,7 @@ async function appOf(platform: RunningSandbox, env: Record<string, string> = {})
 
 /** A sandbox with the reference app, both of this test alone. */
 async function machine() {
-  const platform = await startSandbox();
+  const platform = await startSandbox({ permissions: ['external_app', 'files_admin', 'files_upload'] });
   cleanUpLater(() => platform.close());
   return { platform, app: await appOf(platform) };
 }
@@ -50,7 +50,7 @@ async function again(
   launchUrl?: (platform: RunningSandbox) => Promise<string>,
   paths: readonly string[] = [],
 ) {
-  const platform = await startSandbox();
+  const platform = await startSandbox({ permissions: ['external_app', 'files_admin', 'files_upload'] });
   cleanUpLater(() => platform.close());
   const signal = new AbortController().signal;
   const folder = await testFolder();
@@ -200,7 +200,7 @@ async function goodRun(
   story: (it: { platform: RunningSandbox; launchId: string }) => Promise<void>,
   isTokenOld: boolean,
 ): Promise<Bundle> {
-  const platform = await startSandbox();
+  const platform = await startSandbox({ permissions: ['external_app', 'files_admin', 'files_upload'] });
   cleanUpLater(() => platform.close());
   const { launchId, launchUrl } = await platform.launch(await startFaultyApp(null, platform), {
     renewPolicy: 'rotate',

@@ -376,6 +376,7 @@ function isProfile(value: unknown): boolean {
     ) &&
     typeof profile.limits === 'object' &&
     ['uploads', 'zip'].includes(profile.severalOutputs ?? '') &&
+    Array.isArray(profile.refusedFields) &&
     wireCallNames.every(isCall)
   );
 }

@@ -1,4 +1,5 @@
 import { basename, extname } from 'node:path';
+import { limits } from '../../contract/index.ts';
 import { sourcesOf, type RunInput } from './run-input.ts';
 
 /** Longest part of a name that comes from an input. */
@@ -16,7 +17,20 @@ export function deliveredName(
   const ending = extname(fileName);
   const day = acquisitionDate?.slice(0, 10) ?? '';
   const parts = [basename(fileName, ending), nameOfSource(input), day, number > 1 ? String(number) : ''];
-  return parts.filter((part) => part !== '').join('_') + ending;
+  const [stem = '', ...others] = parts.filter((part) => part !== '');
+  const rest = others.map((part) => `_${part}`).join('') + ending;
+  return `${cutTo(limits.fileNameBytes - Buffer.byteLength(rest), stem)}${rest}`;
+}
+
+/** The beginning of a text that has at most so many bytes, in whole characters. */
+function cutTo(bytes: number, text: string): string {
+  let [cut, size] = ['', 0];
+  for (const character of text) {
+    size += Buffer.byteLength(character);
+    if (size > bytes) break;
+    cut += character;
+  }
+  return cut;
 }
 
 /** Names what a run takes: an item, several items of a collection, a file. Letters, digits, dots and hyphens only. */

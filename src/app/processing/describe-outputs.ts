@@ -29,6 +29,9 @@ export function describeOutputs(made: readonly MadeOutput[]): OutputDescription[
 type Described = NonNullable<OutputDescription['raster']>;
 type DataType = Described['bands'][number]['dataType'];
 
+/** Without control characters. */
+const plain = (text: string) => text.replace(/\p{Cc}/gu, ' ');
+
 /** STAC's words for GDAL's. */
 const dataTypes: Readonly<Record<string, DataType>> = {
   Byte: 'uint8',
@@ -67,10 +70,13 @@ function describeBand(band: gdal.RasterBand): Described['bands'][number] {
   const { noDataValue, dataType, unitType } = band;
   const exact = readStatistics(band);
   return {
-    name: (band.description || `band ${band.id}`).slice(0, 200),
+    name: plain(band.description || `band ${band.id}`).slice(0, 200),
     dataType: isSignedByte(band) ? 'int8' : (dataTypes[dataType ?? ''] ?? 'other'),
     nodata: Number.isNaN(noDataValue) ? 'nan' : Number.isFinite(noDataValue) ? noDataValue : null,
-    unit: unitType?.trim().slice(0, 40) || null,
+    unit:
+      plain(unitType ?? '')
+        .trim()
+        .slice(0, 40) || null,
     statistics: exact && { minimum: exact.min, maximum: exact.max, mean: exact.mean, stddev: exact.stdDev },
   };
 }

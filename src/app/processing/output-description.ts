@@ -11,12 +11,19 @@ const text = (most: number) =>
     .max(most);
 
 /** Longitude, latitude. */
-const position = z.array(z.number().min(-180).max(180)).length(2);
-const ring = z.array(position).min(4).max(maxPositions);
+const position = z
+  .array(z.number().min(-180).max(180))
+  .length(2)
+  .refine(([, latitude = 0]) => Math.abs(latitude) <= 90);
+const ring = z
+  .array(position)
+  .min(4)
+  .max(maxPositions)
+  .refine((positions) => String(positions[0]) === String(positions.at(-1)));
 /** GeoJSON, in degrees. */
 const footprint = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('Polygon'), coordinates: z.array(ring).length(1) }),
-  z.strictObject({ type: z.literal('MultiPolygon'), coordinates: z.array(z.array(ring).length(1)).max(100) }),
+  z.strictObject({ type: z.literal('MultiPolygon'), coordinates: z.array(z.array(ring).length(1)).min(1).max(100) }),
 ]);
 
 /** Null if no pixel of the band has a value. */

@@ -1,5 +1,5 @@
 import { limits, sourceTypes, type SourceType } from '../../contract/index.ts';
-import { footprintOfBox } from '../../raster/index.ts';
+import { boxOf, footprintOfBox, type Footprint } from '../../raster/index.ts';
 import {
   inputsOf,
   mainInput,
@@ -43,7 +43,7 @@ export interface LayerProperties {
 }
 
 /** Half of the size limit of a completion's properties. */
-const maxItemsCharacters = limits.filePropertiesBytes / 2;
+const maxItemsBytes = limits.filePropertiesBytes / 2;
 
 /** Derives the facts of one output from those of the run's inputs. `fileName` is the output's; `descriptions` say more about it. */
 export function resultFacts(
@@ -52,8 +52,10 @@ export function resultFacts(
   provenance: Provenance | null,
 ): ResultFacts {
   const outputs = outputsOf(step);
-  const [, declared] = outputs.find(([, one]) => one.fileName === fileName) ?? outputs[0] ?? [];
-  if (provenance === null) return { sourceType: sourceTypeOf(step, declared, []) };
+  // A zip of several outputs is none of them.
+  const isPack = !outputs.some(([, one]) => one.fileName === fileName);
+  const declared = outputs.find(([, one]) => one.fileName === fileName)?.[1];
+  if (provenance === null) return { sourceType: isPack ? 'UNKNOWN' : sourceTypeOf(declared, []) };
   const files = provenance.inputs.flatMap((input) => input.files);
   const main = provenance.inputs.find(({ name }) => name === mainInput(step)?.[0])?.files ?? files;
   const { acquired, first, last } = acquisitionOf(step, files);
@@ -61,13 +63,18 @@ export function resultFacts(
     inputsOf(step).some(([of, { kind }]) => of === name && kind === 'vector'),
   );
   const zoneBoxes = boxesOf(zones.flatMap((input) => input.files));
-  const geometry = hasPlace(declared) ? null : outlineOf(zoneBoxes.length > 0 ? zoneBoxes : boxesOf(files));
-  const unit = declaredUnit(declared, provenance.parameters) ?? commonUnit(descriptions);
+  const footprints = descriptions.flatMap(({ footprint }) => footprint ?? []);
+  const own = isPack ? footprints.map((one) => boxOf(one as Footprint)) : [];
+  const isPlaced = hasPlace(declared) && (descriptions.length === 0 || footprints.length > 0);
+  const geometry = isPlaced
+    ? null
+    : outlineOf([own, zoneBoxes, boxesOf(files)].find((boxes) => boxes.length > 0) ?? []);
+  const unit = declaredUnit(declared, provenance.parameters) ?? (isPack ? undefined : commonUnit(descriptions));
   const sourceItems = itemsOf(provenance.input);
-  const isShort = JSON.stringify(sourceItems).length <= maxItemsCharacters;
+  const isShort = Buffer.byteLength(JSON.stringify(sourceItems)) <= maxItemsBytes;
   const { id, version } = provenance.step;
   return {
-    sourceType: sourceTypeOf(step, declared, main),
+    sourceType: isPack ? 'UNKNOWN' : sourceTypeOf(declared, main),
     ...(acquired !== undefined && { acquisitionDate: acquired }),
     ...(geometry !== null && { geometry: JSON.stringify(geometry) }),
     layerProperties: {
@@ -84,7 +91,7 @@ export function resultFacts(
   };
 }
 
-function sourceTypeOf(step: AnyStep, declared: OutputDeclaration | undefined, main: readonly ReadFile[]): SourceType {
+function sourceTypeOf(declared: OutputDeclaration | undefined, main: readonly ReadFile[]): SourceType {
   const word = declared ? sourceTypeOfOutput(declared) : 'as-input';
   if (word !== 'as-input') return word;
   const [type, ...others] = new Set(main.map((file) => file.sourceType));
@@ -103,7 +110,7 @@ const hasPlace = (declared: OutputDeclaration | undefined): boolean =>
     declared.kind === 'raster' ||
     (declared.kind === 'vector' && declared.geometry !== 'None'));
 
-type Box = NonNullable<ReadFile['bbox']>;
+type Box = readonly [number, number, number, number];
 
 /** Each box once: the files of an item share its box. */
 const boxesOf = (files: readonly ReadFile[]): Box[] => [

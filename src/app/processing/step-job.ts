@@ -34,6 +34,7 @@ import type { OutputSummary, RunResult } from './output-summary.ts';
 import { containerAnswer, type ContainerQuestion } from './container-messages.ts';
 import type { ModelQuestion } from './platform-models.ts';
 import { digestsAnswer, type DigestsQuestion } from './input-digests.ts';
+import { tagsOfSources, timeTags } from './file-tags.ts';
 import { declaredUnit } from './facts-of-inputs.ts';
 import { beginStamp, noStamp, type StampKnown } from './stamp.ts';
 import type { StepParameters } from './step-parameters.ts';
@@ -89,6 +90,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   try {
     const stamp = input.provenance ? beginStamp(input.provenance, step) : noStamp;
     const { metadata } = stamp;
+    const without = [...tagsOfSources, ...(step.acquisition === 'none' ? timeTags : [])];
     context.progress(parts.input, step.title);
     const stepWork = join(context.workFolder, 'work');
     await mkdir(stepWork, { recursive: true });
@@ -110,7 +112,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         writeCog: (source, path, options, progress, more) => {
           const declared = outputsOf(step).find(([name]) => paths[name] === path)?.[1];
           const unit = declaredUnit(declared, input.parameters);
-          writeCog(source, path, options, progress, { ...metadata, ...more }, unit);
+          writeCog(source, path, options, progress, { ...metadata, ...more }, { unit, without });
         },
         reader: (one, reading) => {
           const reader = readerOf(one, reading);

@@ -36,8 +36,8 @@ export function provDocument(run: Run, history: readonly RunStateChange[]): obje
     ]),
   ];
   const activity = 'run:activity';
-  const began = history.find(({ state }) => state === 'PROCESSING')?.atMs;
-  const ended = history.find(({ state }) => state === 'UPLOADING')?.atMs;
+  const began = history.findLast(({ state }) => state === 'PROCESSING')?.atMs;
+  const ended = history.findLast(({ state }) => state === 'UPLOADING')?.atMs;
   return {
     prefix: {
       run: `urn:marketplace-app-kit:run:${run.id}:`,
@@ -49,7 +49,7 @@ export function provDocument(run: Run, history: readonly RunStateChange[]): obje
       [activity]: {
         ...(began !== undefined && { 'prov:startTime': iso(began) }),
         ...(ended !== undefined && { 'prov:endTime': iso(ended) }),
-        'prov:type': 'kit:step',
+        'prov:type': { $: 'kit:step', type: 'prov:QUALIFIED_NAME' },
         'kit:step': provenance.step.id,
         'kit:version': provenance.step.version,
         'kit:code': provenance.step.code,
@@ -61,7 +61,11 @@ export function provDocument(run: Run, history: readonly RunStateChange[]): obje
     agent: Object.fromEntries(
       agents.map(({ id, name, version }) => [
         id,
-        { 'prov:type': 'prov:SoftwareAgent', 'prov:label': name, 'kit:version': version },
+        {
+          'prov:type': { $: 'prov:SoftwareAgent', type: 'prov:QUALIFIED_NAME' },
+          'prov:label': name,
+          'kit:version': version,
+        },
       ]),
     ),
     used: numbered('used', inputs, ({ id }) => ({ 'prov:activity': activity, 'prov:entity': id })),

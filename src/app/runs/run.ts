@@ -164,8 +164,8 @@ export interface RunStore {
   stages(id: string): Promise<RunStage[]>;
   /** Gives the run to `worker`, under a claim that blocks every write of earlier workers. Null if it has ended, does not exist, or another living worker has it. */
   claim(id: string, worker: string): Promise<Run | null>;
-  /** Inputs of the runs that the same user began on the same day (UTC) with the same step, before this one. */
-  inputsBefore(run: Pick<Run, 'id' | 'owner' | 'stepId' | 'createdAtMs'>): Promise<RunInput[]>;
+  /** Steps and inputs of the runs that the same user began on the same day (UTC) before this one. */
+  beganBefore(run: Pick<Run, 'id' | 'owner' | 'createdAtMs'>): Promise<Pick<Run, 'stepId' | 'input'>[]>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
   /** Says that the worker lives: for `leaseMs` nobody else can claim what it has. */

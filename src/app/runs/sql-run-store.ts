@@ -83,16 +83,15 @@ export class SqlRunStore implements RunStore {
     return at ?? 0;
   }
 
-  async inputsBefore({ id, owner, stepId, createdAtMs }: Pick<Run, 'id' | 'owner' | 'stepId' | 'createdAtMs'>) {
+  async beganBefore({ id, owner, createdAtMs }: Pick<Run, 'id' | 'owner' | 'createdAtMs'>) {
     const rows = await this.#database
       .selectFrom('runs')
-      .select('input')
+      .select(['step_id', 'input'])
       .where('owner', '=', owner)
       .where('created_at', '>=', createdAtMs - (createdAtMs % dayMs))
-      .where('step_id', '=', stepId)
       .where((of) => of(of.refTuple('created_at', 'id'), '<', of.tuple(createdAtMs, id)))
       .execute();
-    return rows.map(({ input }) => ownJson<Run['input']>(input));
+    return rows.map(({ step_id: stepId, input }) => ({ stepId, input: ownJson<Run['input']>(input) }));
   }
 
   /** Newest first: a number of rows at a time, from where the last page ended, whatever has been added since. */

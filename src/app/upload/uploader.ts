@@ -150,9 +150,21 @@ async function complete(
     return await send({ ...completion, ...facts });
   } catch (error) {
     if (!isRefusedBody(error)) throw error;
-    const completed = await send(completion);
+    const completed = await sendWithout(facts, error);
     options.onFactsRefused?.(error);
     return completed;
+  }
+
+  /** Leaves out the fields that the refusal names, or all of them. */
+  async function sendWithout(known: CompletionFacts, refusal: PlatformError): Promise<CompletedUpload> {
+    const isNamed = (field: string) => refusal.details.some(({ path }) => path.split('.')[0] === field);
+    const kept = Object.fromEntries(Object.entries(known).filter(([field]) => !isNamed(field)));
+    const count = Object.keys(kept).length;
+    if (count === 0 || count === Object.keys(known).length) return send(completion);
+    return send({ ...completion, ...kept }).catch((error: unknown) => {
+      if (isRefusedBody(error)) return send(completion);
+      throw error;
+    });
   }
 }
 

@@ -10,11 +10,11 @@ const read = tolerant(response, []);
 
 /** Body of step 7, complete (spec 4.8). */
 export type CompleteUploadRequest = z.output<typeof request>;
-/** Input of step 7, complete (spec 4.8). */
 /** The optional fields of a completion that the app fills (spec 4.4). */
 export const completionFields = ['acquisitionDate', 'geometry', 'layerProperties'] as const;
 export type CompletionField = (typeof completionFields)[number];
 
+/** Input of step 7, complete (spec 4.8). */
 export type CompleteUploadInput = { token: string; completion: CompleteUploadRequest };
 /** Answer to step 7, complete (spec 4.8). The size is in bytes. */
 export type CompletedUpload = z.output<typeof read>;

@@ -45,11 +45,11 @@ export class ApiKeys {
     return { id: this.#keep(apiKey, granted, appId), apiKey };
   }
 
-  /** Makes `apiKey` a key with these permissions. Default: all, and a key that is known stays as it is. */
-  admit(apiKey: string, granted: readonly Permission[] | null = null): void {
+  /** Makes `apiKey` a key with these permissions, whatever it had. Default: all. */
+  admit(apiKey: string, granted: readonly Permission[] = permissions): void {
     const known = this.find(apiKey);
-    if (!known) this.#keep(apiKey, granted ?? permissions);
-    else if (granted !== null) {
+    if (!known) this.#keep(apiKey, granted);
+    else {
       this.#known.clear();
       this.#database.prepare('update api_keys set permissions = ? where id = ?').run(JSON.stringify(granted), known.id);
     }

@@ -14,7 +14,7 @@ export function openIdentity({ config, database, clock, signer, profile }: Servi
   readonly madeApiKey: string | null;
 } {
   const keys = new ApiKeys(database, () => clock.now());
-  if (config.apiKey !== null) keys.admit(config.apiKey, config.apiKeyPermissions);
+  if (config.apiKey !== null) keys.admit(config.apiKey, config.apiKeyPermissions ?? permissions);
   return {
     stores: { keys, users: new Users(database), tokens: new IdentityTokens(database, clock, signer, profile.limits) },
     topics: [

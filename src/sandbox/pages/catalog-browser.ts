@@ -6,6 +6,7 @@ import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemRecord } from '../stac/items.ts';
 import type { Operations } from '../external-app/operations.ts';
+import type { Files } from '../files/files.ts';
 import type { Users } from '../identity/users.ts';
 import type { Launches } from '../marketplace/launches.ts';
 import { lineageOf } from '../stac/lineage.ts';
@@ -38,12 +39,13 @@ export interface CatalogBrowserOptions {
   readonly operations: Pick<Operations, 'find'>;
   readonly launches: Pick<Launches, 'get'>;
   readonly users: Pick<Users, 'find'>;
+  readonly files: Pick<Files, 'find'>;
   readonly render: RenderPage;
 }
 
 /** `/catalog`: search by box, dates and collection, on a list and a map; and a page for each item. */
 export function catalogBrowser(options: CatalogBrowserOptions): Router {
-  const { catalog, assets, objects, sources, apps, operations, launches, users, render } = options;
+  const { catalog, assets, objects, sources, apps, operations, launches, users, files, render } = options;
   const router = Router();
 
   router.get('/catalog', async (req, res) => {
@@ -128,14 +130,15 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
     const lineage = lineageOf(item);
     if (!lineage) return null;
     const operation = lineage.operationId === undefined ? null : operations.find(lineage.operationId);
-    // An operation is never without its launch.
-    const user = operation && users.find(launches.get(operation.launchId).userId);
-    const isOwn = user !== null && catalog.collections.idOfUploads(user.id) === item.collectionId;
+    // The operation must be one of the launch that uploaded the file.
+    const launchId = item.source.kind === 'file' ? (files.find(item.source.fileId)?.launchId ?? null) : null;
+    const isOwn = operation !== null && operation.launchId === launchId;
+    const user = isOwn ? users.find(launches.get(operation.launchId).userId) : null;
     const sources = lineage.sourceItems.slice(0, maxSources).flatMap((one) => catalog.items.find(one.collectionId, one.itemId) ?? []); // oxfmt-ignore
     return {
       ...lineage,
       sources: sources.map((one) => viewItem(one, assets)),
-      approvedBy: isOwn && operation?.status === 'APPROVED' ? (operation.decidedBy ?? user.name) : null,
+      approvedBy: isOwn && operation.status === 'APPROVED' ? (operation.decidedBy ?? user?.name ?? null) : null,
     };
   }
   router.get('/catalog/:collectionId/:itemId/thumbnail.webp', async (req, res) => {

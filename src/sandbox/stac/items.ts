@@ -81,6 +81,9 @@ export interface ItemRow {
   source: string;
 }
 
+/** Uploads that are read to find the results of an item. */
+const lookedThrough = 300;
+
 /** The items of the catalog, on disk. */
 export class Items {
   #database: SandboxDatabase;
@@ -152,11 +155,11 @@ export class Items {
     return row ? this.get(row.number) : null;
   }
 
-  /** Uploaded files whose uploader names this item as a source, newest first. */
+  /** Uploaded files whose uploader names this item as a source, newest first: of the newest 300 uploads, each of which is read. */
   listDerivedFrom({ collectionId, id }: Pick<ItemRecord, 'collectionId' | 'id'>, limit: number): ItemRecord[] {
     return this.#database
       .prepare<[string, string, number], ItemRow>(
-        `select * from items where file_id is not null and exists (
+        `select * from (select * from items where file_id is not null order by number desc limit ${lookedThrough}) as items where exists (
            select 1 from json_each(items.properties, '$.layerProperties.sourceItems') as source
            where source.type = 'object' and json_extract(source.value, '$.collectionId') = ? and json_extract(source.value, '$.itemId') = ?)
          order by number desc limit ?`,

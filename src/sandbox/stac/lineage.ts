@@ -1,6 +1,9 @@
 import * as z from 'zod';
 import type { ItemRecord } from './items.ts';
 
+/** Sources that are read of one item. */
+const maxSources = 200;
+
 const itemReference = z.object({ collectionId: z.string().min(1).max(512), itemId: z.string().min(1).max(512) });
 
 /** Words of a result's uploader about its making, in `layerProperties` (spec 4.4). Anything may stand there. */
@@ -8,7 +11,11 @@ const said = z.object({
   title: z.string().max(200).optional().catch(undefined),
   stepVersion: z.string().max(64).optional().catch(undefined),
   operationId: z.string().max(200).optional().catch(undefined),
-  sourceItems: z.array(itemReference).max(200).catch([]).default([]),
+  sourceItems: z
+    .array(z.unknown())
+    .catch([])
+    .default([])
+    .transform((all) => all.slice(0, maxSources).flatMap((one) => itemReference.safeParse(one).data ?? [])),
 });
 
 /** The making of a result. */

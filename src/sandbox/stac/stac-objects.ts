@@ -30,6 +30,8 @@ export interface StacObjectsOptions {
 }
 
 const previewLinkSide = 60;
+/** Links of an item to its sources. A search has none: each is looked up. */
+const maxSourceLinks = 20;
 
 /** Makes the objects of spec 2.1 to 2.3 out of what is kept. */
 export class StacObjects {
@@ -187,7 +189,7 @@ export class StacObjects {
           : this.#forClients([root])),
         ...this.#forClients([
           link('parent', collection, mediaTypes.json, record.collectionId),
-          ...this.#sourcesOf(record).map((source) => {
+          ...(inSearch ? [] : this.#sourcesOf(record)).map((source) => {
             const href = this.href(stacPaths.item, { collectionId: source.collectionId, id: source.id });
             return link('derived_from', href, mediaTypes.geojson, source.title);
           }),
@@ -229,7 +231,9 @@ export class StacObjects {
   /** Items of this catalog that a result's uploader names as its sources. */
   #sourcesOf(record: ItemRecord): ItemRecord[] {
     const { items } = this.#options.catalog;
-    return (lineageOf(record)?.sourceItems ?? []).flatMap((one) => items.find(one.collectionId, one.itemId) ?? []);
+    return (lineageOf(record)?.sourceItems ?? [])
+      .slice(0, maxSourceLinks)
+      .flatMap((one) => items.find(one.collectionId, one.itemId) ?? []);
   }
 
   rootLink(): StacLink {

@@ -3,6 +3,7 @@ import type { CompletedUpload, CompletionField } from '../../../contract/index.t
 import { deliveredName, nameOfSource } from '../../processing/delivered-name.ts';
 import { resultFacts, type ResultFacts } from '../../processing/result-facts.ts';
 import { completeWithoutFile, uploadFile, UploadError, type CompletionFacts } from '../../upload/uploader.ts';
+import { outputsOf } from '../../../steps/step.ts';
 import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
 import { commitTransition, retryWhileDown } from './retry.ts';
@@ -34,7 +35,8 @@ export const uploadOutputs: Stage = async (run, context) => {
     if (!completed) break;
     files.push({
       fileId: completed.fileId ?? null,
-      fileName: name,
+      // An upload that an earlier process began has the name that it was begun with.
+      fileName: completed.originalName ?? name,
       output: basename(output.path),
       sizeBytes: completed.size ?? output.sizeBytes,
       sha256: output.sha256,
@@ -71,11 +73,19 @@ const factsOf = (run: Run, { path, descriptions }: RunOutput, { steps }: StageCo
     run.provenance,
   );
 
-/** The number of the run among those of its user's day that have the same step and whose inputs have the same name, from 1. */
-async function numberAmongOwn(run: Run, { store }: StageContext): Promise<number> {
-  const name = nameOfSource(run.input);
-  const earlier = await store.inputsBefore(run);
-  return earlier.filter((input) => nameOfSource(input) === name).length + 1;
+/** The number of the run, from 1, among those of its user's day whose results could have the same name. */
+async function numberAmongOwn(run: Run, { store, steps }: StageContext): Promise<number> {
+  const namesOf = (stepId: string) => {
+    const step = steps.steps.find(({ id }) => id === stepId);
+    return [`${stepId}.zip`, ...(step ? outputsOf(step).map(([, { fileName }]) => fileName) : [])];
+  };
+  const own = new Set(namesOf(run.stepId));
+  const source = nameOfSource(run.input);
+  const earlier = await store.beganBefore(run);
+  return (
+    earlier.filter((one) => nameOfSource(one.input) === source && namesOf(one.stepId).some((name) => own.has(name)))
+      .length + 1
+  );
 }
 
 /** Null where neither this disk nor the platform has all of it. */
