@@ -362,40 +362,20 @@ try {
 }
 
 function rowsOf({ id, ours, theirs, seconds, peerSeconds, peerName }: Row): BenchRow[] {
-  const what = `step ${id}, ${side}²`;
-  const name = peerName;
+  const row = (quantity: string, unit: string, own: readonly number[], peer: readonly number[], most: number) => ({
+    what: `step ${id}, ${side}²: ${quantity}`,
+    unit,
+    ours: own,
+    peer: { name: peerName, values: peer },
+    goal: { most },
+  });
+  const memory = row('memory', 'MiB', [ours.peakMiB], [theirs.peakMiB], goals.memory);
   return [
-    {
-      what: `${what}: time`,
-      unit: 's',
-      ours: seconds,
-      peer: { name, values: peerSeconds },
-      goal: { most: goals.time },
-    },
-    {
-      what: `${what}: memory`,
-      unit: 'MiB',
-      ours: [ours.peakMiB],
-      peer: { name, values: [theirs.peakMiB] },
-      goal: { most: goals.memory },
-    },
-    {
-      what: `${what}: processor time`,
-      unit: 's',
-      ours: [ours.cpuSeconds],
-      peer: { name, values: [theirs.cpuSeconds] },
-      goal: { most: goals.cpu },
-    },
-    {
-      what: `${what}: disk`,
-      unit: 'MiB',
-      ours: [ours.diskMiB],
-      peer: { name, values: [theirs.diskMiB] },
-      goal: { most: goals.disk },
-    },
-    ...(id === 'ndvi'
-      ? [{ what: `${what}: memory`, unit: 'MiB', ours: [ours.peakMiB], peer: null, goal: { most: ndviPeakMiB } }]
-      : []),
+    row('time', 's', seconds, peerSeconds, goals.time),
+    memory,
+    row('processor time', 's', [ours.cpuSeconds], [theirs.cpuSeconds], goals.cpu),
+    row('disk', 'MiB', [ours.diskMiB], [theirs.diskMiB], goals.disk),
+    ...(id === 'ndvi' ? [{ ...memory, peer: null, goal: { most: ndviPeakMiB } }] : []),
   ];
 }
 

@@ -236,6 +236,7 @@ export function readAppConfig(
       'APP_SECRET (or APP_SECRET_FILE) is required with DATABASE_URL: every process that shares the database needs the same one',
     );
   const dataDir = resolve(settings.DATA_DIR);
+  const platformPublicUrl = settings.PLATFORM_PUBLIC_URL ?? settings.PLATFORM_URL;
   return Object.freeze({
     host: settings.HOST,
     role,
@@ -243,17 +244,13 @@ export function readAppConfig(
     port: settings.PORT ?? (role === 'worker' ? 0 : 3000),
     tls: tlsSettings(settings),
     platformUrl: settings.PLATFORM_URL,
-    platformPublicUrl: settings.PLATFORM_PUBLIC_URL ?? settings.PLATFORM_URL,
+    platformPublicUrl,
     platformApiKey,
     secrets: appSecrets(env, dataDir, warn),
     dataDir,
     inputDir: resolve(settings.INPUT_DIR ?? join(dataDir, 'inputs')),
     assetOrigins: [
-      ...new Set([
-        ...ownOrigins(settings.PLATFORM_URL),
-        ...ownOrigins(settings.PLATFORM_PUBLIC_URL ?? settings.PLATFORM_URL),
-        ...settings.ASSET_ORIGINS,
-      ]),
+      ...new Set([...ownOrigins(settings.PLATFORM_URL), ...ownOrigins(platformPublicUrl), ...settings.ASSET_ORIGINS]),
     ],
     inputMaxBytes: settings.INPUT_MAX_BYTES,
     pollIntervalMs: settings.POLL_INTERVAL_MS,

@@ -120,7 +120,7 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
   report.line(`sandbox            ${sandbox.url}`);
   report.line(`app                ${app.url}`);
 
-  // The demo reads the result by a key of its own.
+  // The demo reads the result with its own key.
   const { apiKey: ownKey } = await sandboxControl({ url: sandbox.url }).createKey(['files_admin']);
   const place = { sandbox: { url: sandbox.url, apiKey: ownKey }, app, scene: importedCollection, stagedFiles, folder };
   return Promise.race([flow(options, place, report), sandbox.ended, app.ended]);

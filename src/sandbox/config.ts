@@ -27,8 +27,8 @@ export interface SandboxConfig {
   readonly publicUrl: string | null;
   /** `SANDBOX_API_KEY` or `SANDBOX_API_KEY_FILE`: the key of the apps. */
   readonly apiKey: string | null;
-  /** `SANDBOX_API_KEY_PERMISSIONS`, separated by commas: the permissions of that key. Null, the default: all of them. */
-  readonly apiKeyPermissions: readonly Permission[] | null;
+  /** `SANDBOX_API_KEY_PERMISSIONS`, separated by commas: the permissions of that key. Default: all of them. */
+  readonly apiKeyPermissions: readonly Permission[];
   /** `SANDBOX_ADMIN_KEY` or `SANDBOX_ADMIN_KEY_FILE`, 32 characters at least: required on the control calls where set; else they answer on loopback only. */
   readonly adminKey: string | null;
   /** `SANDBOX_STAC_STRICT`, default true: searches need what the spec requires, and objects carry just the spec's links. `false` is for standard STAC clients. */
@@ -100,7 +100,8 @@ export function readSandboxConfig(
     publicUrl,
     tls: tlsSettings(read.data),
     apiKey: readSecret(env, 'SANDBOX_API_KEY'),
-    apiKeyPermissions: readPermissions('SANDBOX_API_KEY_PERMISSIONS', read.data.SANDBOX_API_KEY_PERMISSIONS),
+    apiKeyPermissions:
+      readPermissions('SANDBOX_API_KEY_PERMISSIONS', read.data.SANDBOX_API_KEY_PERMISSIONS) ?? permissions,
     adminKey,
     stacStrict: read.data.SANDBOX_STAC_STRICT === 'true',
     seed: readSeed(options.seed ?? 'demo'),

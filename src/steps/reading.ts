@@ -4,7 +4,7 @@ import { z } from './step.ts';
 const number = String.raw`-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`;
 const factorAndOffset = new RegExp(`^(${number})(?:\\s*,\\s*(${number}))?$`);
 
-/** `file` is the word of releases before 1.1.0 for `physical`. */
+/** `file` is the name of `physical` before release 1.1.0. */
 const words: ReadonlySet<string> = new Set(['physical', 'stored', 'file']);
 
 /** Parameters `scaling` and `nodata` of every step that computes with pixel values. */
@@ -37,11 +37,7 @@ export interface ReadingParameters {
 /** Converts the parameters to reader options. */
 export function readingOf({ scaling, nodata }: ReadingParameters): Reading {
   const [, factor, offset = '0'] = factorAndOffset.exec(scaling) ?? [];
-  const given =
-    factor === undefined
-      ? scaling === 'stored'
-        ? 'stored'
-        : 'physical'
-      : { factor: Number(factor), offset: Number(offset) };
+  const word = scaling === 'stored' ? 'stored' : 'physical';
+  const given = factor === undefined ? word : { factor: Number(factor), offset: Number(offset) };
   return { scaling: given, ...(nodata !== undefined && { nodata }) };
 }

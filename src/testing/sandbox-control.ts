@@ -57,6 +57,7 @@ export interface SandboxControl {
   trace(launchId: string): Promise<SandboxCall[]>;
   /** Makes an API key with these permissions; it is shown only now. */
   createKey(permissions: readonly SandboxPermission[]): Promise<{ readonly id: string; readonly apiKey: string }>;
+  /** Calls with the key are answered with 401 from now on. */
   revokeKey(keyId: string): Promise<void>;
   /** Ends a launch: its token is refused from now on. */
   revoke(launchId: string): Promise<void>;

@@ -219,7 +219,7 @@ test('zones and a table lie where the zones lie; clipped pixels keep the kind of
   for (const { fileId } of counted.files) near((await itemOf(fileId)).bbox, [-34.9, -8.02, -34.85, -7.97]);
 });
 
-test('the same step on the same item a second time that day has a name of its own', async () => {
+test('a second result of one step and item on a day gets a number in its name', async () => {
   await runs.get('cog');
   const again = await completed({ stepId: 'cog', input: { type: 'platform', items: [olinda] } });
   expect(again.file?.fileName).toBe(`cog_${scene}_2.tif`);

@@ -134,7 +134,7 @@ test.each(completionFields)(
     await session.waitFor(id, 'COMPLETED');
     const { calls } = (await sandbox.control('GET', `launches/${launchId}/trace`)) as { calls: { endpoint: string; status: number }[] }; // oxfmt-ignore
     const statuses = calls.filter(({ endpoint }) => endpoint === 'upload.complete').map(({ status }) => status);
-    // NDVI has a place of its own, so it sends no geometry.
+    // An NDVI file contains its own location, so the app sends no geometry.
     expect(statuses).toEqual(field === 'geometry' ? [200] : [400, 200]);
   },
 );

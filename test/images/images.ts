@@ -307,7 +307,7 @@ async function play(engine: Engine): Promise<void> {
   for (const one of hostile) await until(`${one.name} is healthy`, () => isHealthy(one));
   const [, attacked] = hostile as [Container, Container];
   const isRefused = (said: string) => /Error\b/.test(said);
-  // A child is process 1 of its own namespace: it reads its own environment.
+  // A child is process 1 in its PID namespace, so it reads its own environment.
   const hasNoSecret = (said: string) => said.length > 0 && !Object.values(secrets).some((secret) => said.includes(secret)); // oxfmt-ignore
   for (const [attack, target, control, isHeld] of [
     ['read', '/proc/1/environ', 'cat /proc/1/environ', hasNoSecret],

@@ -26,15 +26,15 @@ const isSpeculative = (req: Request): boolean =>
 
 /** Query parameter of a launch address that a browser asks for a second time. */
 const secondAsk = 'again';
-/** Time in which the browser keeps the cookie of the tab that was first. */
+/** Pause before the browser is asked to try again, so that it has the first tab's cookie. */
 const otherTabMs = 500;
 
 /**
  * True if a browser opens a page, and asks for the first time. Another of its tabs may have begun the launch a moment ago, whose
  * cookie this request could not have yet: asked once more, the same browser has it, and no other has.
  */
-const mayBeOtherTab = (req: Request, fields: Readonly<Record<string, unknown>>): boolean =>
-  req.get('sec-fetch-mode') === 'navigate' && req.query[secondAsk] === undefined && fields[secondAsk] === undefined;
+const mayBeOtherTab = (req: Request): boolean =>
+  req.get('sec-fetch-mode') === 'navigate' && req.query[secondAsk] === undefined;
 
 /** `GET /launch?token=` and `POST /launch` with a form: both move the token into a new session and go on to an address without it. The browser that began the session gets back into it. */
 export function launchRoutes(options: {
@@ -59,7 +59,7 @@ export function launchRoutes(options: {
         beginLaunch(word, options.client, options.launches, options.now, () => res.closed, pageDeadline()),
       )
       .catch(async (error: unknown) => {
-        if (codeOf(error) !== 'launch_already_used' || !mayBeOtherTab(req, fields)) throw error;
+        if (codeOf(error) !== 'launch_already_used' || !mayBeOtherTab(req)) throw error;
         await sleep(otherTabMs);
         return 'other tab' as const;
       });

@@ -1,6 +1,7 @@
 import { basename, extname } from 'node:path';
 import { limits } from '../../contract/index.ts';
-import { sourcesOf, type RunInput } from './run-input.ts';
+import { sourcesOf } from './facts-of-inputs.ts';
+import type { RunInput } from './run-input.ts';
 
 /** Longest part of a name that comes from an input. */
 const maxSourceCharacters = 60;

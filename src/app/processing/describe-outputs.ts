@@ -1,7 +1,6 @@
 /** Only for child processes: loads GDAL. */
 import { basename } from 'node:path';
-import type gdal from 'gdal-async';
-import GDAL from 'gdal-async';
+import gdal from 'gdal-async';
 import { isSignedByte } from '../../raster/band-reader.ts';
 import { boxOf, footprintOf, footprintOfBox, type Footprint } from '../../raster/footprint.ts';
 import { srsOfLayers } from '../../raster/layer-srs.ts';
@@ -92,10 +91,10 @@ function describeVector(path: string): OutputDescription {
 
 /** The box of the features in longitude and latitude. Null without features, or without a place. */
 function footprintOfLayer(layer: gdal.Layer): Footprint | null {
-  const [srs] = srsOfLayers(GDAL, [layer]);
-  if (!srs || layer.geomType === GDAL.wkbNone || layer.features.count() === 0) return null;
+  const [srs] = srsOfLayers(gdal, [layer]);
+  if (!srs || layer.geomType === gdal.wkbNone || layer.features.count() === 0) return null;
   const { minX, minY, maxX, maxY } = layer.getExtent();
   const corners = [[minX, minY], [maxX, minY], [maxX, maxY], [minX, maxY]]; // oxfmt-ignore
-  const outline = footprintOf(corners, toLonLat(GDAL, srs));
+  const outline = footprintOf(corners, toLonLat(gdal, srs));
   return outline && footprintOfBox(boxOf(outline));
 }

@@ -1,7 +1,7 @@
 /** Facts that a result takes from its inputs and its declaration. A step's process loads this too: it imports nothing of the servers. */
 import { previewOf, type AnyStep, type OutputDeclaration } from '../../steps/step.ts';
 import type { Provenance, ReadFile } from './provenance.ts';
-import type { ItemReference, RunInput } from './run-input.ts';
+import type { InputSource, ItemReference, RunInput } from './run-input.ts';
 
 /** Times of the inputs in ISO 8601, and the acquisition time of the results. */
 export function acquisitionOf(step: Pick<AnyStep, 'acquisition'>, files: readonly Pick<ReadFile, 'observedAt'>[]) {
@@ -10,11 +10,13 @@ export function acquisitionOf(step: Pick<AnyStep, 'acquisition'>, files: readonl
   return { first, last, acquired: { latest: last, earliest: first, none: undefined }[step.acquisition ?? 'latest'] };
 }
 
+/** The sources of all inputs of a run. */
+export const sourcesOf = (input: RunInput): readonly InputSource[] =>
+  input.type === 'named' ? Object.values(input.inputs) : [input];
+
 /** Items of the platform that a run takes, of all its inputs. */
 export const itemsOf = (input: RunInput): ItemReference[] =>
-  (input.type === 'named' ? Object.values(input.inputs) : [input]).flatMap((source) =>
-    source.type === 'platform' ? source.items : [],
-  );
+  sourcesOf(input).flatMap((source) => (source.type === 'platform' ? source.items : []));
 
 /** Unit of an output's values, from its style. The style may be a function of the step. An error in it must not prevent the upload. */
 export function declaredUnit(

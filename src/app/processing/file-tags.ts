@@ -5,15 +5,15 @@ import { acquisitionOf, itemsOf } from './facts-of-inputs.ts';
 /** Longest list of source items that a tag holds. The provenance beside it has all of them. */
 const maxItemsCharacters = 20_000;
 
+/** Tags of a source that would be false for a result, unless the result has its own. */
+export const tagsOfSources = ['START_DATETIME', 'END_DATETIME', 'SOURCE_ITEMS', 'PROVENANCE'] as const;
+/** The same for a result whose step gives it no time. */
+export const timeTags = ['ACQUISITIONDATETIME', 'TIFFTAG_DATETIME'] as const;
+
 /**
  * Facts of a run's outputs as metadata of their files, for readers that never see the platform: names of GeoTIFF's own tags
  * (`TIFFTAG_*`) and of GDAL (`ACQUISITIONDATETIME`). Times in ISO 8601, UTC; `TIFFTAG_DATETIME` in TIFF's form.
  */
-/** Tags of a source that would say something false of a result, unless the result has its own. */
-export const tagsOfSources = ['START_DATETIME', 'END_DATETIME', 'SOURCE_ITEMS', 'PROVENANCE'] as const;
-/** The same, of a result that its step gives no time. */
-export const timeTags = ['ACQUISITIONDATETIME', 'TIFFTAG_DATETIME'] as const;
-
 export function fileTags(
   step: Pick<AnyStep, 'title' | 'acquisition'>,
   { input, software }: Pick<ProvenanceKnown, 'input' | 'software'>,

@@ -1,5 +1,5 @@
 import { limits, sourceTypes, type SourceType } from '../../contract/index.ts';
-import { boxOf, footprintOfBox, type Footprint } from '../../raster/index.ts';
+import { boxOf, footprintOfBox } from '../../raster/index.ts';
 import {
   inputsOf,
   mainInput,
@@ -51,11 +51,10 @@ export function resultFacts(
   { fileName, descriptions = [] }: { readonly fileName: string; readonly descriptions?: readonly OutputDescription[] },
   provenance: Provenance | null,
 ): ResultFacts {
-  const outputs = outputsOf(step);
+  const declared = outputsOf(step).find(([, one]) => one.fileName === fileName)?.[1];
   // A zip of several outputs is none of them.
-  const isPack = !outputs.some(([, one]) => one.fileName === fileName);
-  const declared = outputs.find(([, one]) => one.fileName === fileName)?.[1];
-  if (provenance === null) return { sourceType: isPack ? 'UNKNOWN' : sourceTypeOf(declared, []) };
+  const isPack = declared === undefined;
+  if (provenance === null) return { sourceType: sourceTypeOf(declared, []) };
   const files = provenance.inputs.flatMap((input) => input.files);
   const main = provenance.inputs.find(({ name }) => name === mainInput(step)?.[0])?.files ?? files;
   const { acquired, first, last } = acquisitionOf(step, files);
@@ -64,7 +63,7 @@ export function resultFacts(
   );
   const zoneBoxes = boxesOf(zones.flatMap((input) => input.files));
   const footprints = descriptions.flatMap(({ footprint }) => footprint ?? []);
-  const own = isPack ? footprints.map((one) => boxOf(one as Footprint)) : [];
+  const own = isPack ? footprints.map((one) => boxOf(one)) : [];
   const isPlaced = hasPlace(declared) && (descriptions.length === 0 || footprints.length > 0);
   const geometry = isPlaced
     ? null
@@ -74,7 +73,7 @@ export function resultFacts(
   const isShort = Buffer.byteLength(JSON.stringify(sourceItems)) <= maxItemsBytes;
   const { id, version } = provenance.step;
   return {
-    sourceType: isPack ? 'UNKNOWN' : sourceTypeOf(declared, main),
+    sourceType: sourceTypeOf(declared, main),
     ...(acquired !== undefined && { acquisitionDate: acquired }),
     ...(geometry !== null && { geometry: JSON.stringify(geometry) }),
     layerProperties: {
@@ -92,7 +91,8 @@ export function resultFacts(
 }
 
 function sourceTypeOf(declared: OutputDeclaration | undefined, main: readonly ReadFile[]): SourceType {
-  const word = declared ? sourceTypeOfOutput(declared) : 'as-input';
+  if (declared === undefined) return 'UNKNOWN';
+  const word = sourceTypeOfOutput(declared);
   if (word !== 'as-input') return word;
   const [type, ...others] = new Set(main.map((file) => file.sourceType));
   return others.length === 0 ? (sourceTypes.find((known) => known === type) ?? 'UNKNOWN') : 'UNKNOWN';

@@ -43,10 +43,6 @@ const namedInputs = z.strictObject({
 export const runInput = z.discriminatedUnion('type', [...sources, namedInputs]);
 export type RunInput = z.output<typeof runInput>;
 
-/** The sources of all inputs of a run. */
-export const sourcesOf = (input: RunInput): readonly InputSource[] =>
-  input.type === 'named' ? Object.values(input.inputs) : [input];
-
 /** One of a step's inputs, and what a run takes for it. */
 export interface ChosenInput {
   readonly name: string;

@@ -55,8 +55,7 @@ export function stacItem(
   const { acquired, first, last } = acquisitionOf(step, files);
   const items = itemsOf(provenance.input);
   const described = descriptions.find(({ fileName }) => fileName === outputName);
-  // The first output of a zip stands for its place.
-  const footprint = (described ?? descriptions[0])?.footprint ?? (facts.geometry === undefined ? null : (JSON.parse(facts.geometry) as Footprint)); // oxfmt-ignore
+  const footprint = described?.footprint ?? (facts.geometry === undefined ? null : (JSON.parse(facts.geometry) as Footprint)); // oxfmt-ignore
   const source = nameOfSource(provenance.input);
   return {
     type: 'Feature',
@@ -76,7 +75,7 @@ export function stacItem(
       description: step.description,
       source_type: facts.sourceType,
       'processing:software': provenance.software,
-      'processing:lineage': lineageOf(step, provenance, items.length),
+      'processing:lineage': lineageOf(step, provenance),
       ...(described?.raster && projectionOf(described.raster)),
       ...(facts.layerProperties?.unit !== undefined && { unit: facts.layerProperties.unit }),
     },
@@ -121,8 +120,9 @@ function bandOf({
 }
 
 /** One sentence: the step, its version, its inputs and its parameters. */
-function lineageOf(step: AnyStep, { step: { id, version }, parameters, input }: Provenance, itemCount: number): string {
-  const of = itemCount > 5 ? `${itemCount} items` : itemsOf(input).map(({ collectionId, itemId }) => `${collectionId}/${itemId}`).join(', '); // oxfmt-ignore
+function lineageOf(step: AnyStep, { step: { id, version }, parameters, input }: Provenance): string {
+  const items = itemsOf(input);
+  const of = items.length > 5 ? `${items.length} items` : items.map(({ collectionId, itemId }) => `${collectionId}/${itemId}`).join(', '); // oxfmt-ignore
   const given = Object.entries(parameters).map(([name, value]) => `${name} ${JSON.stringify(value).slice(0, 100)}`);
   return `${step.title} (${id} ${version}) of ${of || nameOfSource(input)}${given.length > 0 ? `, with ${given.join(', ')}` : ''}.`.slice(0, 2_000); // oxfmt-ignore
 }

@@ -62,6 +62,7 @@ export interface StepJobInput {
 export interface StepOutput {
   /** Names of the outputs that are there, in the order of the declaration. */
   readonly outputs: readonly string[];
+  /** Facts of the outputs for catalogs, in their order. An output that cannot be described has none. */
   readonly descriptions: readonly OutputDescription[];
   /** Result of the first raster or features. Null if there is none, or if it could not be made, which is no fault of the output. */
   readonly result: RunResult | null;

@@ -12,7 +12,7 @@ export interface RunOutput {
   readonly path: string;
   readonly sizeBytes: number;
   readonly sha256: string;
-  /** Facts that its step's process read from it, for people and catalogs. Several of a zip. Default: none. */
+  /** Facts that its step's process read from it, for people and catalogs; of a zip, those of each file in it. Default: none. */
   readonly descriptions?: readonly OutputDescription[];
 }
 

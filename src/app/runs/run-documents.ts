@@ -28,7 +28,7 @@ export function serveDocuments(
     const run = await findRun(req);
     const document = provDocument(run, await store.history(run.id));
     if (document === null) throw new RequestError(404, 'no_output', 'the run has no outputs yet');
-    send(res.type('json'), `${run.stepId}.prov.json`, document);
+    send(res, `${run.stepId}.prov.json`, 'application/json', document);
   });
   router.get('/runs/:runId/items/:outputName', async (req: RunRequest, res) => {
     const run = await findRun(req);
@@ -44,14 +44,15 @@ export function serveDocuments(
       madeAt: new Date(run.createdAtMs).toISOString(),
       platformUrl,
     });
-    send(res.type('application/geo+json'), `${name}.json`, item);
+    send(res, `${name}.json`, 'application/geo+json', item);
   });
 }
 
 /** A browser saves it as a file. */
-function send(res: Response, fileName: string, document: object): void {
-  const type = res.get('Content-Type');
-  res.attachment(fileName);
-  if (type !== undefined) res.set('Content-Type', type);
-  res.send(JSON.stringify(document, null, 2));
+function send(res: Response, fileName: string, mediaType: string, document: object): void {
+  // The file name sets a type too.
+  res
+    .attachment(fileName)
+    .type(mediaType)
+    .send(JSON.stringify(document, null, 2));
 }

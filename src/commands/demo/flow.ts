@@ -60,9 +60,9 @@ export async function flow(options: Demo, place: DemoPlace, report: Report): Pro
   const input = await chooseInput(options, session, place, report);
   const run = await startAndFollow(options, input, session, control, launchId, report);
   report.end();
+  if (run.state !== 'COMPLETED') return refused(options, run, await countUploadCalls(control, launchId), report);
   const { userId } = await sandboxCall<{ userId: string }>(place.sandbox, `launches/${launchId}`);
-  if (run.state === 'COMPLETED') return deliver(options, run, userId, place.sandbox, place.folder, report);
-  return refused(options, run, await countUploadCalls(control, launchId), report);
+  return deliver(options, run, userId, place.sandbox, place.folder, report);
 }
 
 /** Chooses the input of the run: all of the user's own items, or the newest demo item of the step's kind. */

@@ -52,7 +52,7 @@ function differenceOfOutputs(then: Bundle, now: Bundle): string | null {
     if (
       !isDeepStrictEqual(
         { contentSha256: undefined, ...then.outputs[i], fileName: null },
-        // The name of a delivered file has identifiers of its play.
+        // The name of a delivered file contains identifiers that differ between plays.
         { ...comparable(now.outputs[i], then.outputs[i]), fileName: null },
       )
     )

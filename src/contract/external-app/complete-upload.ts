@@ -12,6 +12,7 @@ const read = tolerant(response, []);
 export type CompleteUploadRequest = z.output<typeof request>;
 /** The optional fields of a completion that the app fills (spec 4.4). */
 export const completionFields = ['acquisitionDate', 'geometry', 'layerProperties'] as const;
+/** Name of one of `completionFields`. */
 export type CompletionField = (typeof completionFields)[number];
 
 /** Input of step 7, complete (spec 4.8). */

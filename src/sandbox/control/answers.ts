@@ -9,7 +9,7 @@ import {
   operationStatus,
   sourceType,
 } from '../../contract/index.ts';
-import { permissions } from '../identity/api-keys.ts';
+import { permissions } from '../identity/permissions.ts';
 import { platformEndpoints } from '../platform-endpoints.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import type { Rule } from '../referee/rules/rule.ts';

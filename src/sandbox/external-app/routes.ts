@@ -49,9 +49,20 @@ export interface ExternalAppOptions {
 
 /** The seven calls of spec 4.8. Checks run in the contract's order: path and method, key, permission, token, body, resource, state. */
 export function externalAppRoutes(options: ExternalAppOptions): Router {
-  const { keys, tokens, launches, users, operations, uploads, uploadSessions, processing, faults, rateLimit, trace } =
-    options;
-  const { refusedFields } = options;
+  const {
+    keys,
+    tokens,
+    launches,
+    users,
+    operations,
+    uploads,
+    uploadSessions,
+    processing,
+    faults,
+    rateLimit,
+    trace,
+    refusedFields,
+  } = options;
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, ['external_app'], () => new SandboxError('authentication_failed'));
 

@@ -5,9 +5,7 @@ import { hashSecret, newId, newSecret } from '../secrets.ts';
 import { contextOf } from '../web/call-context.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { ownJson } from '../../files/index.ts';
-import { permissions, type Permission } from './permissions.ts';
-
-export { permissions, type Permission };
+import type { Permission } from './permissions.ts';
 
 export interface ApiKey {
   readonly id: string;
@@ -45,8 +43,8 @@ export class ApiKeys {
     return { id: this.#keep(apiKey, granted, appId), apiKey };
   }
 
-  /** Makes `apiKey` a key with these permissions, whatever it had. Default: all. */
-  admit(apiKey: string, granted: readonly Permission[] = permissions): void {
+  /** Makes `apiKey` a key with these permissions, whatever it had. */
+  admit(apiKey: string, granted: readonly Permission[]): void {
     const known = this.find(apiKey);
     if (!known) this.#keep(apiKey, granted);
     else {

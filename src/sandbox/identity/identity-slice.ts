@@ -1,5 +1,6 @@
 import type { Services, Slice } from '../slices.ts';
-import { ApiKeys, permissions } from './api-keys.ts';
+import { ApiKeys } from './api-keys.ts';
+import { permissions } from './permissions.ts';
 import { IdentityTokens } from './identity-tokens.ts';
 import { Users } from './users.ts';
 
@@ -14,7 +15,7 @@ export function openIdentity({ config, database, clock, signer, profile }: Servi
   readonly madeApiKey: string | null;
 } {
   const keys = new ApiKeys(database, () => clock.now());
-  if (config.apiKey !== null) keys.admit(config.apiKey, config.apiKeyPermissions ?? permissions);
+  if (config.apiKey !== null) keys.admit(config.apiKey, config.apiKeyPermissions);
   return {
     stores: { keys, users: new Users(database), tokens: new IdentityTokens(database, clock, signer, profile.limits) },
     topics: [

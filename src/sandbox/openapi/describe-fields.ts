@@ -3,18 +3,18 @@ import { descriptions } from './descriptions.ts';
 
 /** Members of a schema or a call that add nothing to the path of a field. */
 const wrappers: ReadonlySet<string> = new Set([
-  ...[
-    'properties',
-    'items',
-    'schema',
-    'content',
-    'application/json',
-    'application/geo+json',
-    'allOf',
-    'anyOf',
-    'oneOf',
-  ],
-  ...['responses', '200', '201'],
+  'properties',
+  'items',
+  'schema',
+  'content',
+  'application/json',
+  'application/geo+json',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'responses',
+  '200',
+  '201',
 ]);
 
 /** Fields of a document, with the path that finds each one's description. */
@@ -55,7 +55,6 @@ export function fieldsIn(value: unknown, path: readonly string[]): DocumentedFie
 const isSchemaOfObject = (
   value: Record<string, unknown>,
 ): value is Record<string, unknown> & { properties: Record<string, unknown> } =>
-  // oxfmt-ignore
   isRecord(value['properties']) && (value['type'] === 'object' || Array.isArray(value['required']));
 
 /** Describes each field. A schema that stands elsewhere by its name (`$ref`) keeps its own description beside it. */

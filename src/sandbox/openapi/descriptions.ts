@@ -182,8 +182,8 @@ export const descriptions: Readonly<Record<string, string>> = {
   size: 'Size in bytes.',
   fileSize: 'Size of the whole file in bytes: the sum of its chunks.',
   sourceType: 'Kind of data (section 2.8). It decides how the platform checks the file.',
-  vectorMappingProperties: 'Properties for the mapping of vector data: any JSON of at most 32 KiB.',
-  layerProperties: 'Properties of the layer: any JSON of at most 32 KiB, shown with the item.',
+  vectorMappingProperties: 'Properties for the mapping of vector data: JSON of at most 32 KiB.',
+  layerProperties: 'Properties of the layer: JSON of at most 32 KiB, shown with the item.',
   acquisitionDate: 'Date or time of acquisition, ISO 8601. Default: the file’s own, or else the time of the upload.',
   createdAt: 'Time of creation, ISO 8601, UTC.',
   'getFileStatus.createdAt': 'Time of creation, milliseconds since 1970.',
@@ -220,7 +220,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   'getOperation.name': 'Name of the operation, as the app gave it.',
   'creator.name': 'Name of the software that wrote the log.',
   'creator.version': 'Version of the software that wrote the log.',
-  parameters: 'Parameters that the user reads before the decision: any JSON object of at most 64 KiB.',
+  parameters: 'Parameters that the user reads before the decision: a JSON object of at most 64 KiB.',
   'Operation.status': 'State of the operation: REQUESTED, APPROVED, REJECTED or EXPIRED.',
   'getOperation.status':
     'State of the operation: REQUESTED, APPROVED, REJECTED or EXPIRED. Ask again every 2 to 5 seconds while it is REQUESTED.',
@@ -314,7 +314,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   severity: '`failed` breaks the rule; `warning` is what the interface recommends against.',
   seen: 'What the calls show.',
   'violations.expected': 'What the rule wants instead.',
-  advice: 'How to mend it.',
+  advice: 'How to fix it.',
   cutCalls: 'Calls that were forgotten for want of room. The result is then not_exercised at best.',
 
   // Control: bundles

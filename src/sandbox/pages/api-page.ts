@@ -1,6 +1,7 @@
 import { Router } from 'express';
 import { apiKeyHeader } from '../../contract/index.ts';
-import { permissions, type ApiKeys } from '../identity/api-keys.ts';
+import type { ApiKeys } from '../identity/api-keys.ts';
+import { permissions } from '../identity/permissions.ts';
 import { ownOpenApi } from '../openapi/document.ts';
 import type { RenderPage } from './page.ts';
 

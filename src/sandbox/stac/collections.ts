@@ -83,10 +83,6 @@ export class Collections {
       .run({ ...collection, keywords: JSON.stringify(collection.keywords) });
   }
 
-  idOfUploads(userId: string): string {
-    return this.#uploadsCollection(userId);
-  }
-
   /** Returns the id of a user's uploads collection, which it creates if missing. */
   ensureUploadsOf(user: { id: string; name: string }, nowMs: number): string {
     const id = this.#uploadsCollection(user.id);
