@@ -79,7 +79,7 @@ test("a run says what made its output, and so do the output's own metadata", asy
   await writeFile(path, await fetchedBytes(sandbox, run.file?.fileId));
   expect(JSON.parse((await metadataOf(path))[provenanceTag]!)).toEqual(made);
   const page = await (await session.get(`runs/${id}`)).text();
-  expect(page).toContain(`npx marketplace-app-kit reproduce ${id}`);
+  expect(page).toContain(`npm run kit -- reproduce ${id}`);
   expect(page).toContain(made.step.code);
 });
 
@@ -161,7 +161,7 @@ test("the digest of a step's code changes with any of its files, and not with it
   expect(await digestOfFolder(folder)).not.toBe(before);
 });
 
-describe('npx marketplace-app-kit reproduce', () => {
+describe('kit reproduce', () => {
   test('the same comes out of the same input, by its digest and whatever its name', async () => {
     const { file, input, inputDir, folder } = await madeOfFile();
     const renamed = join(folder, 'renamed.tif');
