@@ -29,6 +29,8 @@ import {
   widened,
   withDescriptions,
 } from './wide-copy.ts';
+import { integerRanges } from '../raster/integer-types.ts';
+import { statisticsOf } from '../raster/statistics.ts';
 import { metadataOf } from '../raster/metadata-of.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
@@ -64,9 +66,32 @@ export const sourcesOf = (scene: Scene, views: readonly Gdal.Dataset[] = scene.d
 const firstNodataOf = (source: Gdal.Dataset): number | null =>
   source.bands.map(nodataOf).find((value) => value !== null) ?? null;
 
+/** Resampling methods whose results are values of the source. */
+const choosing: ReadonlySet<unknown> = new Set(['near', 'nearest', 'mode', 'min', 'max', 'med', 'q1', 'q3']);
+
+/** True if a blend of a source's valid integers can equal its nodata value, which GDAL would then change by one. */
+function canBlendToNodata({ bands }: WarpSource): boolean {
+  return bands.some((sceneBand) => {
+    const range = integerRanges[typeOf(sceneBand.band)];
+    const nodata = nodataOf(sceneBand.band);
+    if (!range || nodata === null || nodata <= range[0] || nodata >= range[1]) return false;
+    const [values] = statisticsOf([new BandReader(sceneBand, { scaling: 'stored' })]);
+    if (!values) return false;
+    // Cubic and Lanczos kernels overshoot by less than the spread of the values.
+    const spread = values.max - values.min;
+    return nodata > values.min - spread && nodata < values.max + spread;
+  });
+}
+
 /** True if GDAL's warper alone would take missing pixels for values, or values for missing pixels. */
-function needsWideCopy(sources: readonly WarpSource[], { nodata }: WarpOptions): boolean {
+function needsWideCopy(
+  sources: readonly WarpSource[],
+  args: readonly (string | number)[],
+  { nodata }: WarpOptions,
+): boolean {
   if (nodata !== undefined) return true;
+  const isBlend = !choosing.has(String(args[args.indexOf('-r') + 1] ?? 'near').toLowerCase());
+  if (isBlend && sources.some(canBlendToNodata)) return true;
   const known = sources.map(({ dataset }) => firstNodataOf(dataset));
   if (known.some((one) => !Object.is(one, known[0]))) return true;
   return sources.some(({ dataset, bands }, i) => {
@@ -96,7 +121,7 @@ export async function warped(
   options: WarpOptions = {},
 ): Promise<Gdal.Dataset> {
   const scales = scalesOf(sources);
-  const made = needsWideCopy(sources, options)
+  const made = needsWideCopy(sources, args, options)
     ? await narrowedTo(
         job,
         sources,

@@ -53,7 +53,7 @@ const longestEdge = { degrees: 0.01, metres: 1_000 };
 
 /**
  * Places the polygons of a layer on a raster. Transforms them directly to the raster's reference system, with densified edges, and shifts longitudes to the raster.
- * `label` is the field with their names. `crs` is used if the layer declares none. Throws `KitError` if there are no polygons.
+ * `label` is the field with their names. `crs` is used if the layer declares none. Throws `KitError` if a feature has no polygon, or if there is none.
  */
 export function placeZones(
   gdal: typeof Gdal,
@@ -96,6 +96,13 @@ export function placeZones(
   const isSame = own.isSame(srs);
   const perUnit = degreesPerUnit(own);
   const given = named.map((one) => polygonsOf(one.geometry));
+  const withoutArea = given.indexOf(null);
+  if (withoutArea >= 0)
+    throw new KitError(
+      'bad_zones',
+      `feature ${withoutArea + 1} has ${named[withoutArea]?.geometry ? `a ${named[withoutArea].geometry.type.replace('Multi', '')}` : 'no geometry'}; areas must be polygons, so remove it or give it one`,
+      { status: 422 },
+    );
   // Only an outline in angles can go on past 180°.
   const split = perUnit === null ? given : given.map((polygons) => polygons && splitAt180(polygons));
   const isSplit = split.some((polygons, i) => polygons?.some((polygon, k) => polygon !== given[i]?.[k]));

@@ -191,7 +191,7 @@ test.each([
 });
 
 describe('features', () => {
-  async function zonesOf(...geometries: object[]) {
+  async function zonesOf(...geometries: readonly (object | null)[]) {
     const folder = await testFolder();
     const path = join(folder, 'features.geojson');
     const features = geometries.map((geometry) => ({ type: 'Feature', properties: {}, geometry }));
@@ -208,12 +208,21 @@ describe('features', () => {
   const polygon = (...bounds: Parameters<typeof box>) => ({ type: 'Polygon', coordinates: [box(...bounds)] });
   const line = { type: 'LineString', coordinates: [[0, 0], [9, 9]] }; // oxfmt-ignore
 
-  test('polygons of a collection count, and lines are none', async () => {
+  test('polygons of a collection count', async () => {
     const collection = { type: 'GeometryCollection', geometries: [line, polygon(2, 2, 6, 6), polygon(4, 4, 8, 8)] };
-    expect(await zonesOf(polygon(0, 0, 3, 3), line, collection)).toEqual([
+    expect(await zonesOf(polygon(0, 0, 3, 3), collection)).toEqual([
       ['1', 9],
-      ['3', 16 + 16 - 4],
+      ['2', 16 + 16 - 4],
     ]);
+  });
+  test.each([
+    [line, 'a LineString'],
+    [{ type: 'Point', coordinates: [2, 2] }, 'a Point'],
+    [null, 'no geometry'],
+  ])('one without an area is named by its number', async (geometry, words) => {
+    await expect(zonesOf(polygon(0, 0, 3, 3), geometry)).rejects.toThrow(
+      `feature 2 has ${words}; areas must be polygons, so remove it or give it one`,
+    );
   });
   test('one across 180° goes the short way', async () => {
     expect(await zonesOf(polygon(-359, 2, -350, 10))).toEqual([['1', 72]]);

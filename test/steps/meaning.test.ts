@@ -247,4 +247,18 @@ test('the lowest double marks missing pixels of a mosaic', async () => {
 test('a raster without a place is named by the rule, and not by a path of the server', async () => {
   const made: Made = { epsg: null, transform: null, bands: [() => 1] };
   await expect(run('mosaic', [made, made])).rejects.toMatchObject({ code: 'not_placed' });
+  await expect(run('mosaic', [made])).rejects.toMatchObject({ code: 'not_placed' });
 });
+
+test.each(['bilinear', 'cubic', 'average'])(
+  'a blend by %s that equals the nodata value is a value',
+  async (resampling) => {
+    // Each result covers two columns, and the fifth one covers -100 and 100.
+    const made: Made = { type: 'Int16', nodata: 0, bands: [(x) => (x < 9 ? -100 : 100)] };
+    const parameters = { crs: 'EPSG:32633', resampling, pixelSize: 60 };
+    const { bands } = (await run('reproject', made, parameters)).raster();
+    expect(bands[0]!.slice(0, 10).map((value) => value && Math.sign(value))).toEqual(
+      pixels(10, (x) => Math.sign(x - 4)),
+    );
+  },
+);
