@@ -8,7 +8,7 @@ const { values } = parseArgs({
   allowNegative: true,
 });
 const rounds = Number(values.rounds);
-const names = ['demo', 'dev', 'sandbox', 'certify', 'new-step', 'test-step', 'reproduce', 'replay', 'drift', 'app'];
+const names = ['demo', 'dev', 'sandbox', 'certify', 'new-step', 'test-step', 'drift', 'app'];
 
 function secondsOf(args: readonly string[]): number {
   const began = performance.now();

@@ -48,11 +48,6 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     summary: 'a step of your own, in TypeScript, Python or by a program, with its cases',
     load: () => import('./new-step.ts'),
   },
-  replay: {
-    summary: 'plays a run again that a sandbox has seen, with any app, and compares',
-    startsSandbox: true,
-    load: () => import('./replay.ts'),
-  },
   drift: {
     summary: 'compares a platform with the sandbox, and lists the differences',
     startsSandbox: true,
@@ -62,11 +57,6 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     summary: 'the step tests of a step, as in test/my-app',
     isSpecial: true,
     load: () => import('./test-step.ts'),
-  },
-  reproduce: {
-    summary: 'makes an output once more, and compares the two',
-    isSpecial: true,
-    load: () => import('./reproduce.ts'),
   },
   migrate: {
     summary: "creates your app's tables, or brings them up to date",

@@ -8,7 +8,7 @@ import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../server/index.ts';
 import { confine } from './confine.ts';
 
-export interface OwnSandboxOptions {
+interface OwnSandboxOptions {
   /** Its data folder. */
   readonly folder: string;
   readonly profile: WireProfile;
@@ -25,7 +25,7 @@ export interface OwnSandboxOptions {
 }
 
 /** A sandbox that a command has for itself. */
-export interface OwnSandbox {
+interface OwnSandbox {
   readonly url: string;
   readonly apiKey: string;
   readonly adminKey: string;

@@ -11,7 +11,6 @@ export { rampNames } from './ramps.ts';
 export { modelFile, type Model } from './model/model-file.ts';
 export { gridDifference, matchBand, SceneError, type BandGrid, type NamedBand } from './match-band.ts';
 export { syntheticBands, type SyntheticKind } from './synthetic-bands.ts';
-export type { CompareInput, Difference } from './compare-job.ts';
 export type { DescribedInput } from './describe-job.ts';
 export type { UnpackInput, UnpackLimits } from './unpack.ts';
 
@@ -21,7 +20,3 @@ export const previewJob = new URL('./preview-job.ts', import.meta.url);
 export const describeJob = new URL('./describe-job.ts', import.meta.url);
 /** Job that unpacks the rasters of the archive that it is lent into its work folder: `UnpackInput` to their names, null where the file is no archive. */
 export const unpackJob = new URL('./unpack-job.ts', import.meta.url);
-/** Job that reads the metadata of the one file that it is lent. */
-export const metadataJob = new URL('./metadata-job.ts', import.meta.url);
-/** Job that holds the first of the two files that it is lent against the second: `CompareInput` to `Difference`. */
-export const compareJob = new URL('./compare-job.ts', import.meta.url);

@@ -16,7 +16,6 @@ import { projectRoot, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { findOlderNode, needing, olderNode } from '../support/needs.ts';
 import { processesIn, startCommand } from '../support/processes.ts';
-import { startScriptedServer } from '../support/scripted-server.ts';
 import { onlyInAll } from '../support/tags.ts';
 
 async function folderOf(...names: string[]): Promise<string> {
@@ -142,15 +141,4 @@ test('paths are relative to the folder that the command was called in', async ()
   } finally {
     vi.unstubAllEnvs();
   }
-});
-
-test('replay takes the key from a file, as the sandbox does', async () => {
-  const folder = await folderOf('keys');
-  await writeFile(join(folder, 'key'), 'k'.repeat(32));
-  const nothing = await startScriptedServer('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n');
-  const run = startCommand('replay', ['none.json', '--launch-url', `${nothing.url}/launch`], {
-    SANDBOX_API_KEY_FILE: join(folder, 'key'),
-  });
-  await run.exited;
-  expect(run.output()).toMatch(/not replayable: .*none\.json cannot be read \(ENOENT\)/);
 });

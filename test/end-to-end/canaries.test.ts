@@ -111,7 +111,7 @@ async function startCarelessApp(platform: RunningSandbox, canaries: readonly str
 }
 
 test(
-  '20 canaries, in every place and every form, are in no bundle, trace, HAR, page or report',
+  '20 canaries, in every place and every form, are in no trace, HAR, page or report',
   { timeout: 900_000 },
   async () => {
     const platform = await startSandbox({ env: { NODE_ENV: 'test' } });
@@ -163,7 +163,6 @@ test(
     const shown = new Map<string, string>();
     for (const name of files) shown.set(name, await readFile(paths[name], 'utf8'));
     for (const path of [
-      `sandbox/launches/${launchId}/bundle`,
       `sandbox/launches/${launchId}/trace`,
       `sandbox/launches/${launchId}/trace?format=har`,
       `sandbox/launches/${launchId}/verdict`,

@@ -2,7 +2,6 @@ import compression from 'compression';
 import { Router, type Response } from 'express';
 import type { CatalogItem, WireProfile } from '../../contract/index.ts';
 import { hasKey } from '../../contract/keys.ts';
-import { kitCommand } from '../../files/index.ts';
 import { changeEvents } from './change-events.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
@@ -179,7 +178,6 @@ export function launchPages({
         ...data,
         inputInWords,
         valueInWords,
-        kitCommand,
         inputsOf,
         launch,
         base: launchPath(launch.id),

@@ -20,7 +20,7 @@ export interface FetchOptions {
 }
 
 /** A file of an item, with its metadata from the catalog. */
-export interface FetchedFile {
+interface FetchedFile {
   readonly path: string;
   readonly ofItem: ItemFacts;
 }

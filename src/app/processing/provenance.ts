@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { isPathSegment } from '../../contract/index.ts';
-import { provenanceDigest } from './provenance-digest.ts';
 import { runInput } from './run-input.ts';
 import type { ParameterValue } from './step-parameters.ts';
 
@@ -63,14 +62,3 @@ export type Provenance = z.output<typeof provenance>;
 
 /** Provenance known before the step's process has opened anything. */
 export type ProvenanceKnown = Omit<Provenance, 'inputs' | 'digest'>;
-
-/** Null for a text that is no provenance, or of which a part has changed since it was written. */
-export function readProvenance(text: string): Provenance | null {
-  try {
-    const read = provenance.parse(JSON.parse(text));
-    const { digest, ...rest } = read;
-    return digest === provenanceDigest(rest) ? read : null;
-  } catch {
-    return null;
-  }
-}

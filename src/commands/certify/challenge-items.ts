@@ -5,8 +5,13 @@ import { runInChild, type Confinement } from '../../child/index.ts';
 import { removeFolder } from '../../files/index.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { Sandbox } from '../../sandbox/create-sandbox.ts';
-import type { BroughtItem } from '../bring-file.ts';
 import type { Challenge } from './challenge.ts';
+
+/** An item of the catalog. */
+export interface BroughtItem {
+  readonly collectionId: string;
+  readonly itemId: string;
+}
 
 const sceneJob = new URL('../../sandbox/stac/scene-job.ts', import.meta.url);
 const sceneLimits = { timeoutMs: 60_000, memoryBytes: 1024 ** 3, diskBytes: 512 * 1024 ** 2 };

@@ -187,9 +187,9 @@ function readAge(text: string): number {
   return Number(count) * (unit === 'd' ? 24 : 1) * hourMs;
 }
 
-/** Throws `KitError` with the usage of the command that reads it. */
-export function readStartRequest(text: string, usageOfCommand = usage): StartRequest {
-  const wrong = (message: string) => wrongArguments(message, usageOfCommand);
+/** Throws `KitError` with the usage of the command. */
+function readStartRequest(text: string): StartRequest {
+  const wrong = (message: string) => wrongArguments(message, usage);
   const [, method, path, body] = /^([A-Z]+) (\S+)(?: ([\s\S]+))?$/.exec(text.trim()) ?? [];
   if (method === undefined || path === undefined)
     throw wrong(

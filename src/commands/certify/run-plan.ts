@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
-import type { BroughtItem } from '../bring-file.ts';
+import type { BroughtItem } from './challenge-items.ts';
 import { Browser, OpenError } from './browser.ts';
 import type { Challenge } from './challenge.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';

@@ -44,7 +44,7 @@ export const newFault = faultFields
 const completions: readonly FaultEndpoint[] = ['upload.complete', 'file.complete'];
 
 /** True for calls that carry an identity token. */
-export function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
+function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
   return externalAppEndpoints.some((one) => one === endpoint);
 }
 

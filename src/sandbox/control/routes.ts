@@ -6,7 +6,6 @@ import type { Files } from '../files/files.ts';
 import type { Items } from '../stac/items.ts';
 import type { InferenceJobs } from '../inference/inference-jobs.ts';
 import type { Operation, Operations } from '../external-app/operations.ts';
-import type { Bundle } from '../bundles/bundle.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
 import { permissions } from '../identity/permissions.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
@@ -51,8 +50,6 @@ export interface ControlOptions {
   /** Runs what is due after time has moved. */
   readonly afterClockMoved: () => Promise<void>;
   readonly reset: () => Promise<void>;
-  /** A launch as it can be played again. */
-  readonly bundle: (launch: Launch) => Promise<Bundle>;
 }
 
 /** Body of `POST /sandbox/keys`. */
@@ -153,14 +150,6 @@ export function controlRoutes(options: ControlOptions): Router {
       const { format } = parseValues(traceQuery, req.query);
       const calls = trace.list(unattributed);
       res.json(format === 'har' ? harOf(calls, options.publicUrl()) : { calls });
-    })
-    .all(methodNotAllowed('GET'));
-  router
-    .route('/launches/:launchId/bundle')
-    .get(async (req, res) => {
-      const launch = launches.get(req.params.launchId);
-      res.set('Content-Disposition', `attachment; filename="${launch.id}.bundle.json"`);
-      res.json(await options.bundle(launch));
     })
     .all(methodNotAllowed('GET'));
   router

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { appManifest } from '../../contract/index.ts';
 import { controlAnswers as answers } from '../control/answers.ts';
 import { newFault } from '../control/fault.ts';
-import { bundle } from '../bundles/bundle.ts';
 import { clockMove, newKey, traceQuery, verdictQuery } from '../control/routes.ts';
 import { newRateLimit } from '../control/rate-limit.ts';
 import { newUser } from '../identity/users.ts';
@@ -98,14 +97,6 @@ export const controlCalls: readonly DocumentedCall[] = [
     query: traceQuery,
     response: z.union([answers.trace, answers.har]),
     errors: [400, ...getOne.errors],
-  },
-  {
-    ...getOne,
-    id: 'getBundle',
-    summary: 'A launch as it can be played again: causes, effects, verdict, outputs; no secret',
-    path: '/sandbox/launches/:launchId/bundle',
-    response: bundle,
-    errors: [...getOne.errors],
   },
   {
     ...getOne,

@@ -1,4 +1,4 @@
-import { secretFree } from '../bundles/secret-free.ts';
+import { secretFree } from './secret-free.ts';
 import type { IdentityStores } from '../identity/identity-slice.ts';
 import { secretCharacters } from '../secrets.ts';
 import type { Services, Slice } from '../slices.ts';
