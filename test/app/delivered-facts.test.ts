@@ -1,6 +1,7 @@
 /** The delivered item says of a result what its inputs say: when, what kind, from which items, by which step. */
 import { expect, test } from 'vitest';
 import { resultFacts } from '../../src/app/processing/result-facts.ts';
+import type { OutputDescription } from '../../src/app/processing/output-description.ts';
 import type { Provenance } from '../../src/app/processing/provenance.ts';
 import { limits } from '../../src/contract/index.ts';
 import type { AnyStep } from '../../src/steps/step.ts';
@@ -168,6 +169,19 @@ test('a table lies where its zones lie, and too many boxes are left out', () => 
   expect(coordinates[0]![0]).toEqual([10, 50]);
   const many = Array.from({ length: 201 }, (_, i) => ({ ...file, bbox: [i / 2, 0, i / 2 + 1, 1] }));
   expect(of({ inputs: [{ name: 'zones', files: many }] })).not.toHaveProperty('geometry');
+});
+
+test('a zip lies where the outputs in it lie', () => {
+  const footprint = { type: 'Polygon', coordinates: [[[1, 1], [2, 1], [2, 2], [1, 1]]] } as const; // oxfmt-ignore
+  const descriptions = [{ fileName: 'zones.geojson', footprint }] as unknown as readonly OutputDescription[];
+  const { geometry } = resultFacts(
+    stepOf('zonal-statistics'),
+    { fileName: 'zonal-statistics.zip', descriptions },
+    provenanceOf([{ bbox: [0, 40, 20, 60] }], 'zones'),
+  );
+  const [ring] = (JSON.parse(geometry!) as { coordinates: number[][][] }).coordinates;
+  const [xs, ys] = [ring!.map(([x]) => x!), ring!.map(([, y]) => y!)];
+  expect([Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)]).toEqual([1, 1, 2, 2]);
 });
 
 test('a table lies where its inputs lie, also across 180 degrees', () => {
