@@ -4,6 +4,9 @@ import { valueOfJson } from './search-values.ts';
 
 /** A search as SQL, with the data of its functions. `search-thread.ts` runs it. */
 export interface SearchQuery {
+  /** True if the search reads properties or compares geometries of many items. */
+  readonly isSlow: boolean;
+  readonly readsProperties: boolean;
   /** Column with the number of an item. */
   readonly number: string;
   readonly from: string;
@@ -42,10 +45,17 @@ export class SqlOfSearch {
   /** Table with the columns number, id, collection_id and datetime_ms: `b`, the R*Tree, or `i`, the items. */
   readonly own: 'b' | 'i';
   readonly #geometry: string;
+  readsProperties = false;
+  #comparesGeometries = false;
 
   constructor(isSpatial: boolean) {
     this.own = isSpatial ? 'b' : 'i';
     this.#geometry = isSpatial ? '(select geometry from items where number = b.number)' : 'i.geometry';
+  }
+
+  /** True if the search reads properties or compares geometries of many items. */
+  get isSlow(): boolean {
+    return this.readsProperties || this.#comparesGeometries || this.patterns.length > 0;
   }
 
   /** SQLite omits the join if no condition names `i`. */
@@ -75,6 +85,7 @@ export class SqlOfSearch {
 
   /** True if the footprint of an item and the geometry share a point. */
   meets(geometry: Geometry): string {
+    this.#comparesGeometries = true;
     return `meets(${this.geometries.push(geometry) - 1}, ${this.#geometry})`;
   }
 
@@ -92,6 +103,7 @@ export class SqlOfSearch {
 
   /** True if two geometries of the filter share a point. */
   meetEachOther(a: Geometry, b: Geometry): string {
+    this.#comparesGeometries = true;
     return `meet_each_other(${this.geometries.push(a) - 1}, ${this.geometries.push(b) - 1})`;
   }
 
@@ -114,6 +126,7 @@ export class SqlOfSearch {
     if (name === 'title') return `('t' || i.title)`;
     if (name === 'datetime')
       return `('t' || strftime('%Y-%m-%dT%H:%M:%fZ', ${this.own}.datetime_ms / 1000.0, 'unixepoch'))`;
+    this.readsProperties = true;
     return `(i.search_values ->> ${this.bind(`$.${JSON.stringify(name)}`)})`;
   }
 

@@ -115,8 +115,7 @@ const answer = database.transaction((query: SearchQuery): SearchAnswer => {
 const manyAreOneIn = 8;
 
 /** SQLite would always use the index of collections, because it does not know their sizes. */
-function fromOf({ from, where, order, values, ofCollections }: SearchQuery): string {
-  const readsProperties = `${where}${order}`.includes('i.search_values');
+function fromOf({ from, readsProperties, values, ofCollections }: SearchQuery): string {
   if (from !== 'items i' || ofCollections === null || !readsProperties) return from;
   const sql = `select count(*) from ${from} where ${ofCollections}`;
   const inCollections = database.prepare<unknown[], number>(sql).pluck().get(bound(sql, values)) ?? 0;

@@ -24,7 +24,6 @@ interface Job {
 
 /** Slow searches use only one thread, so that others do not wait for them. */
 const maxThreads = 2;
-const slow = /search_values|\b(meets|meet_each_other|is_like)\(/;
 
 /** Threads that answer searches. The first search starts the first thread. */
 export class SearchThreads {
@@ -69,7 +68,7 @@ export class SearchThreads {
         message: 'the sandbox is busy with too many searches; try the search again in a moment',
       });
     const { promise, resolve, reject } = Promise.withResolvers<Answered>();
-    const isSlow = query === null || slow.test(`${query.where}${query.order}`);
+    const isSlow = query?.isSlow ?? true;
     const job: Job = { query, isSlow, endMs: performance.now() + this.#deadlineMs, resolve, reject };
     const timer = setTimeout(() => reject(this.#late()), this.#deadlineMs);
     this.#waiting.push(job);

@@ -70,11 +70,14 @@ export async function search(
       },
     ]);
   const own = sorted.filter((name) => !commonFields.has(name));
+  const order = [...sortby.map((rule) => orderBy(sql, rule)), `${sql.own}.id`, `${sql.own}.collection_id`].join(', ');
   const answer = await catalog.threads.run({
+    isSlow: sql.isSlow,
+    readsProperties: sql.readsProperties,
     number: `${sql.own}.number`,
     from: sql.from,
     where: conditions.join(' and '),
-    order: [...sortby.map((rule) => orderBy(sql, rule)), `${sql.own}.id`, `${sql.own}.collection_id`].join(', '),
+    order,
     ...{ values: sql.values, geometries: sql.geometries, patterns: sql.patterns, ofCollections, limit, offset },
     required: own.map((name) => `in_time() and ${sql.property(name)} is not null`),
   });
