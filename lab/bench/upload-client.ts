@@ -6,7 +6,7 @@ import { openAsBlob } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { fileGroupCalls } from '../../src/app/upload/file-group-calls.ts';
+import { fileGroupCalls } from './file-group-calls.ts';
 import { uploadFile } from '../../src/app/upload/uploader.ts';
 import { assumedLimits } from '../../src/contract/index.ts';
 import { createPlatformClient } from '../../src/platform-client/index.ts';

@@ -36,13 +36,12 @@ const difference = (a: number, b: number) => (a - b) / (a + b);
 interface Model {
   readonly id: string;
   readonly name: string;
-  readonly type: 'SEGMENTATION' | 'CLASSIFICATION' | 'DETECTION';
+  readonly type: 'SEGMENTATION' | 'CLASSIFICATION';
   readonly labels: readonly string[];
   readonly bands: readonly BandName[];
   /** The index that it learns, and the class that it makes of a pixel. */
   readonly index: string;
   readonly classOf: (r: Reflectance) => number;
-  readonly more?: Readonly<Record<string, unknown>>;
 }
 
 const isWater = (r: Reflectance) => (difference(r.green, r.swir16) > 0 ? 1 : 0);
@@ -67,7 +66,6 @@ const models: readonly Model[] = [
       return ndvi >= 0.55 ? 2 : ndvi >= 0.25 ? 1 : 0;
     },
   },
-  { id: 'water-bodies', name: 'Water bodies', type: 'DETECTION', ...water, more: { background: 0, minPixels: 20 } },
 ];
 
 /** The factor from top-of-atmosphere reflectance to the numbers that the models learn from. */
@@ -104,7 +102,6 @@ for (const model of models) {
     values,
     tileSize: 512,
     overlap: 0,
-    ...model.more,
     about: `Learned ${model.index}, on Landsat 8 digital numbers; made by lab/models/train.ts.`,
   };
   await writeFile(join(folder, 'model.json'), `${JSON.stringify(description, null, 2)}\n`);

@@ -33,7 +33,6 @@ import { launchPages } from './pages/launch-pages.ts';
 import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
 import { createContainers } from './processing/containers.ts';
-import { createPlatformModels } from './processing/platform-models.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
 import { RecentMap } from './recent-map.ts';
@@ -149,10 +148,6 @@ async function wireApp(
       confinement,
       limits: stepLimits,
     }),
-    platformModels: {
-      ...createPlatformModels({ ...config, client, limits: profile.limits }),
-      maxResultBytes: config.inputMaxBytes,
-    },
     ...(containers && { containers }),
     confinement,
     concurrency: config.stepConcurrency,

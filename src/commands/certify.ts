@@ -26,7 +26,6 @@ import { callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { readJson, requireWritable } from './files.ts';
 import { loadMyApp } from './my-app.ts';
-import { permissionsOf } from './app-permissions.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
 import { startService } from './service-process.ts';
 import { trialRun } from './trial-run.ts';
@@ -119,7 +118,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       folder: join(folder, 'sandbox'),
       profile,
       port: options.port,
-      permissions: options.permissions ?? permissionsOf(definition),
+      permissions: options.permissions,
       settings: { ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error' },
     });
     const { apiKey } = sandbox;

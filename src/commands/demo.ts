@@ -15,7 +15,6 @@ import { createReport } from './demo/report.ts';
 import { stageInputs, stageNamed } from './demo/stage-inputs.ts';
 import { freePort } from './free-port.ts';
 import { loadMyApp } from './my-app.ts';
-import { permissionsOf } from './app-permissions.ts';
 import { sandboxControl } from '../testing/sandbox-control.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 
@@ -98,7 +97,7 @@ async function demo(options: Demo, folder: string, start: typeof startService): 
       ],
       {
         SANDBOX_API_KEY: apiKey,
-        SANDBOX_API_KEY_PERMISSIONS: (options.permissions ?? permissionsOf(options.definition)).join(','),
+        SANDBOX_API_KEY_PERMISSIONS: options.permissions.join(','),
         HOST: '127.0.0.1',
         LOG_LEVEL: logLevel,
       },

@@ -5,8 +5,7 @@ import openInBrowser from 'open';
 import { isLoopbackName } from '../contract/index.ts';
 import { kitFolder, messageOf } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
-import { permissionsGiven, permissionsOf } from './app-permissions.ts';
-import { callerFolder } from './arguments.ts';
+import { appPermissions, callerFolder } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { makeCertificate } from './dev/certificate.ts';
 import { logLines } from './dev/log-lines.ts';
@@ -26,7 +25,7 @@ const usage = `usage: npm run dev -- [options]: sandbox and app together, each r
   --host ADDRESS   Address to listen on; another one than loopback lets other machines in (default: 127.0.0.1)
   --data DIR       Folder of both (default: data/dev)
   --import PATH    Items, rasters, or a folder of a scene, for the catalog; repeatable
-  --permissions LIST  Permissions of the app's key, with commas (default: external_app, and what the app's steps need)
+  --permissions LIST  Permissions of the app's key, with commas (default: external_app)
   --inspect-steps PORT  Each step waits at this port for a debugger, unconfined
   --https          Both speak HTTPS by a certificate that is made on the spot, for cookies in frames
   --no-open        Do not open the browser`;
@@ -78,7 +77,7 @@ export default defineCommand(import.meta, {
     };
     const folder = resolve(callerFolder(), options.data);
     const apiKey = readSecret(process.env, 'SANDBOX_API_KEY') ?? randomBytes(24).toString('base64url');
-    const permissions = permissionsGiven(options.permissions, usage) ?? permissionsOf(definition);
+    const permissions = appPermissions(options.permissions, usage);
     // Without an admin key, everybody who can reach the sandbox from another machine could approve operations.
     const adminKey = isLoopbackName(options.host) ? '' : randomBytes(24).toString('base64url');
     const running = new Map<Name, ServiceProcess>();

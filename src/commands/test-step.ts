@@ -90,9 +90,8 @@ export default defineCommand(import.meta, {
   },
 });
 
-/** Names the image or the model that does the step's work; null if the step's own process does it. */
+/** Names the image that does the step's work; null if the step's own process does it. */
 function workedElsewhere(step: AnyStep): string | null {
   const container = containerOf(step);
-  if (container) return `its program runs in the image ${container.image}`;
-  return step.platformModels ? `a model of the platform does it (${step.platformModels.join(', ')})` : null;
+  return container ? `its program runs in the image ${container.image}` : null;
 }

@@ -34,7 +34,6 @@ export {
   type FileOutput,
   type InputDeclaration,
   type InputOf,
-  type ModelRequest,
   type OutputDeclaration,
   type RasterInput,
   type RasterOutput,
@@ -54,7 +53,6 @@ export type { PreviewStyle } from '../raster/preview.ts';
 export { command, type Command, type CommandJob } from './command.ts';
 export { ExpressionError, parseExpression, type Expression } from './band-math/expression.ts';
 export { onnxModel, type OnnxModelOptions } from './onnx-model/index.ts';
-export { platformModel, type PlatformModelOptions } from './platform-model/index.ts';
 export { spectralIndices, type SpectralIndex } from './spectral-index/catalogue.ts';
 export { spectralIndexFrom } from './spectral-index/index.ts';
 export {

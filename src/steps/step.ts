@@ -6,7 +6,6 @@ export * as z from 'zod';
 import type { SourceType } from '../contract/index.ts';
 import type { createRaster, gridOf, nameBands, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../child/in-child.ts';
-import type { Area } from './area.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
 import type { Features } from '../raster/features.ts';
 import type { requireSameGrid, Scene } from '../raster/scene.ts';
@@ -163,8 +162,6 @@ export interface StepDeclaration {
   readonly parameters: z.ZodObject;
   /** The step's own tests, as data (docs/steps-testing.md): `new URL('./cases.json', import.meta.url)`. Default: none. */
   readonly cases?: URL;
-  /** Models of the platform (spec 4.7) that it runs, by their ids: the app looks for them before it asks for approval. Default: none. */
-  readonly platformModels?: readonly string[];
   /** The rasters that it takes; or `inputs`. */
   readonly input?: RasterInput;
   /** Several, or features, by names of the step's own; `scene` is the first that holds rasters. */
@@ -177,17 +174,6 @@ export interface StepDeclaration {
   readonly output?: RasterOutput | undefined;
   /** Several, or of another kind, by names of the step's own; the first is the one that people look at. */
   readonly outputs?: Readonly<Record<string, OutputDeclaration>>;
-}
-
-/** A file for a model of the platform's. */
-export interface ModelRequest {
-  readonly modelId: string;
-  /** In the work folder. */
-  readonly path: string;
-  /** Source type of the file, for the platform. Default `MULTISPECTRAL`. */
-  readonly sourceType?: SourceType;
-  /** Area in which the model looks. Default: everywhere. */
-  readonly area?: Area;
 }
 
 /** Arguments of a step's `run`. The host calls it in a separate child process. */
@@ -219,7 +205,7 @@ export interface StepJob<
     readonly createRaster: typeof createRaster;
     readonly gridOf: typeof gridOf;
     readonly nameBands: typeof nameBands;
-    /** For what `platform.runModel` gives: the allowlist of an input holds for it too. */
+    /** Opens a raster that another program has written, through the driver allowlist of inputs. */
     readonly openRaster: (path: string) => gdal.Dataset;
     readonly writeCog: typeof writeCog;
     /** Makes a reader of physical values. Default: scale, offset and nodata of the file, or else of its item. */
@@ -228,13 +214,6 @@ export interface StepJob<
     readonly walkBands: typeof walkBands;
     readonly walkStrips: typeof walkStrips;
     readonly requireSameGrid: typeof requireSameGrid;
-  };
-  readonly platform: {
-    /**
-     * Runs one of `platformModels` on a file of the work folder, which the app takes away and uploads; the path of what comes out, to be
-     * read. Foreign data: open it as an input. Where the model fails, or the platform stays away, the run ends.
-     */
-    readonly runModel: (request: ModelRequest) => Promise<string>;
   };
   /** Functions that `command` with an `image` needs. */
   readonly container: {

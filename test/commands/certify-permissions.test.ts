@@ -5,10 +5,9 @@ import { junitOf, permissionLines } from '../../src/commands/certify/outputs.ts'
 import { contradiction } from '../../src/commands/certify/recheck.ts';
 import { exitStatusOf, summarize, type Report } from '../../src/commands/certify/report.ts';
 import { startOwnSandbox } from '../../src/commands/own-sandbox.ts';
-import { permissionsGiven, permissionsOf } from '../../src/commands/app-permissions.ts';
+import { appPermissions } from '../../src/commands/arguments.ts';
 import { assumedProfile } from '../../src/contract/index.ts';
 import { scratchFolder } from '../../src/files/index.ts';
-import allSteps from '../support/all-steps.ts';
 
 /** The honest report, as it is if calls of the app needed these permissions. */
 function reportWith(permissions: Report['permissions']): Report {
@@ -59,13 +58,8 @@ test('a sandbox of the certifier notes what calls with the key needed', async ()
   }
 });
 
-test('an app declares external_app, and more if a step of it runs a model of the platform', () => {
-  expect(permissionsOf(allSteps)).toEqual(['external_app']);
-  expect(permissionsOf({ steps: [{ ...allSteps.steps[0]!, platformModels: ['a'] }] })).toEqual([
-    'external_app',
-    'files_upload',
-    'inference',
-  ]);
-  expect(permissionsGiven('external_app,inference', '')).toEqual(['external_app', 'inference']);
-  expect(() => permissionsGiven('all', 'usage: x')).toThrow(/--permissions=all must be one or more of/);
+test('the key of an app has external_app, or the permissions that are given', () => {
+  expect(appPermissions(undefined, '')).toEqual(['external_app']);
+  expect(appPermissions('external_app,inference', '')).toEqual(['external_app', 'inference']);
+  expect(() => appPermissions('all', 'usage: x')).toThrow(/--permissions=all must be one or more of/);
 });

@@ -5,7 +5,6 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromFile } from 'geotiff';
-import type { FeatureCollection, Polygon } from 'geojson';
 import { describe, expect, test } from 'vitest';
 import { inferenceState } from '../../src/contract/index.ts';
 import { runInChild } from '../../src/child/index.ts';
@@ -13,7 +12,7 @@ import { testConfinement } from '../support/confinement.ts';
 import { key, processed, uploadDirectly } from '../support/files.ts';
 import { landsatFolder, projectRoot, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
-import { boxGraph, putModel, thresholdGraph, tileGraph } from '../support/models.ts';
+import { putModel, thresholdGraph, tileGraph } from '../support/models.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
 import {
   apiKey,
@@ -93,7 +92,6 @@ describe('models', () => {
     expect(models.map(({ id, type }) => [id, type])).toEqual([
       ['vegetation', 'CLASSIFICATION'],
       ['water', 'SEGMENTATION'],
-      ['water-bodies', 'DETECTION'],
     ]);
   });
 
@@ -110,15 +108,11 @@ describe('models', () => {
     const sandbox = await sandboxWithModels(async (dataDir) => {
       await putModel(dataDir, 'mine', {}, thresholdGraph());
       await putModel(dataDir, 'broken', { overlap: 8, tileSize: 16 }, thresholdGraph());
+      await putModel(dataDir, 'boxes', { type: 'DETECTION' }, thresholdGraph());
       await mkdir(join(dataDir, 'models', 'empty'));
     });
     const { body } = await sandbox.request('GET', '/public/inference/models', { headers: key });
-    expect((body as unknown as { id: string }[]).map(({ id }) => id)).toEqual([
-      'vegetation',
-      'water',
-      'water-bodies',
-      'mine',
-    ]);
+    expect((body as unknown as { id: string }[]).map(({ id }) => id)).toEqual(['vegetation', 'water', 'mine']);
   });
 });
 
@@ -351,78 +345,6 @@ describe('a raster of classes', () => {
   });
 });
 
-const ringBox = ({ coordinates: [ring = []] }: Polygon) =>
-  [
-    Math.min(...ring.map(([x = 0]) => x)),
-    Math.min(...ring.map(([, y = 0]) => y)),
-    Math.max(...ring.map(([x = 0]) => x)),
-    Math.max(...ring.map(([, y = 0]) => y)),
-  ].map((one) => Math.round(one * 1e6) / 1e6);
-
-describe('detections', () => {
-  test('regions of a class are polygons with their label, in longitude and latitude', async () => {
-    const sandbox = await sandboxWithModels((dataDir) =>
-      putModel(dataDir, 'blobs', { type: 'DETECTION', background: 0, minPixels: 4 }, thresholdGraph()),
-    );
-    // A block of 3 x 2, across the edge of a tile, and a single pixel that is too small.
-    const value = (x: number, y: number) =>
-      (x >= 14 && x < 17 && y >= 5 && y < 7) || (x === 30 && y === 30) ? 200 : 0;
-    const fileId = await uploaded(
-      sandbox,
-      geoTiff({ width: 40, height: 40, value, epsg: 4326, origin: [10, 51, 0.01] }),
-    );
-    const { bytes, headers } = await result(sandbox, 'blobs', fileId);
-    expect(headers.get('content-disposition')).toBe('attachment; filename=scene-blobs.geojson');
-    const found = JSON.parse(bytes.toString()) as FeatureCollection<Polygon>;
-    expect(found.features.map(({ properties }) => properties)).toEqual([{ label: 'high', class: 1, pixels: 6 }]);
-    expect(ringBox(found.features[0]!.geometry)).toEqual([10.14, 50.93, 10.17, 50.95]);
-    // The page shows the file, because features are no picture.
-    const list = await (await fetch(`${sandbox.url}/inference`)).text();
-    const [, path = ''] = /href="(\/inference\/[^"/?]+)"/.exec(list)!;
-    const page = await (await fetch(`${sandbox.url}${path}`)).text();
-    expect(page).toContain('The result holds features.');
-    expect(page).not.toContain('preview.png');
-    expect((await fetch(`${sandbox.url}${path}/preview.png`)).status).toBe(404);
-  });
-
-  test('boxes: in the place of their tile, the certain ones once, by their own class', async () => {
-    const graph = boxGraph(
-      [
-        [2, 2, 6, 6],
-        [2.2, 2, 6, 6],
-        [2, 2, 6, 6],
-        [20, 20, 24, 24],
-        [0, 0, 4, 4],
-      ],
-      [0.9, 0.8, 0.7, 0.95, 0.2],
-      [1, 1, 0, 1, 1],
-    );
-    const sandbox = await sandboxWithModels((dataDir) => putModel(dataDir, 'boxes', { type: 'DETECTION' }, graph));
-    const fileId = await uploaded(
-      sandbox,
-      geoTiff({ width: 32, height: 16, value: () => 1, epsg: 4326, origin: [10, 51, 0.01] }),
-    );
-    const found = JSON.parse((await result(sandbox, 'boxes', fileId)).bytes.toString()) as FeatureCollection<Polygon>;
-    const told = found.features
-      .map(({ properties, geometry }) => [
-        String(properties?.['label']),
-        Number(properties?.['score']),
-        ...ringBox(geometry),
-      ])
-      .sort();
-    expect(told).toEqual([
-      ['high', 0.9, 10.02, 50.94, 10.06, 50.98],
-      ['high', 0.9, 10.18, 50.94, 10.22, 50.98],
-      ['low', 0.7, 10.02, 50.94, 10.06, 50.98],
-      ['low', 0.7, 10.18, 50.94, 10.22, 50.98],
-    ]);
-    const part = JSON.parse(
-      (await result(sandbox, 'boxes', fileId, 'POLYGON((10 50, 10.1 50, 10.1 52, 10 52, 10 50))')).bytes.toString(),
-    ) as FeatureCollection<Polygon>;
-    expect(part.features).toHaveLength(2);
-  });
-});
-
 describe('the values that a model takes', () => {
   const values = [
     { name: 'shares', from: 0, to: 1, factor: 200 },
@@ -523,13 +445,6 @@ describe('the shipped models on the Landsat crop', needing(landsat), () => {
           index('nir', 'red', i) >= 0.55 ? 2 : index('nir', 'red', i) >= 0.25 ? 1 : 0,
         ),
       ).toBeGreaterThan(0.99);
-      const lakes = JSON.parse((await result(sandbox, 'water-bodies', fileId)).bytes.toString()) as FeatureCollection;
-      expect(lakes.features.length).toBeGreaterThan(0);
-      expect(
-        lakes.features.every(
-          ({ properties }) => properties?.['label'] === 'water' && Number(properties['pixels']) >= 20,
-        ),
-      ).toBe(true);
     },
   );
 
@@ -543,7 +458,7 @@ describe('the shipped models on the Landsat crop', needing(landsat), () => {
       out,
     ]);
     expect(stdout).toContain('| water | MNDWI');
-    for (const id of ['water', 'vegetation', 'water-bodies']) {
+    for (const id of ['water', 'vegetation']) {
       for (const name of ['model.onnx', 'model.json'])
         expect(await readFile(join(out, id, name)), `${id}/${name}`).toEqual(
           await readFile(join(projectRoot, 'src/sandbox/models', id, name)),

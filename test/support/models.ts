@@ -62,23 +62,3 @@ export function tileGraph(): OnnxGraph {
     outputs: { scores: [1, 2] },
   };
 }
-
-/** Always the same boxes in every tile, whatever is in it. */
-export function boxGraph(
-  boxes: readonly (readonly number[])[],
-  scores: readonly number[],
-  labels: readonly number[],
-): OnnxGraph {
-  const constant = (name: string) => ({ op: 'Identity', inputs: [`${name}_`], outputs: [name] });
-  return {
-    name: 'boxes',
-    nodes: ['boxes', 'scores', 'labels'].map(constant),
-    initializers: {
-      boxes_: { dims: [boxes.length, 4], values: Float32Array.from(boxes.flat()) },
-      scores_: { dims: [scores.length], values: Float32Array.from(scores) },
-      labels_: { dims: [labels.length], values: Float32Array.from(labels) },
-    },
-    inputs: { x: [1, 1, 'h', 'w'] },
-    outputs: { boxes: [boxes.length, 4], scores: [scores.length], labels: [labels.length] },
-  };
-}

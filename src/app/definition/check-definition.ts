@@ -139,7 +139,6 @@ const step = z.object({
     .refine((inputs) => Object.keys(inputs).length <= maxParts, `must be at most ${maxParts}`)
     .optional(),
   sameGrid: z.boolean('must be true or false').optional(),
-  platformModels: z.array(words(200)).min(1, 'must not be empty: leave it out where the step runs none').optional(),
   output: rasterOutput.optional(),
   outputs: z
     .record(

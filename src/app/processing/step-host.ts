@@ -17,7 +17,8 @@ import { isCommand } from '../../steps/command.ts';
 import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
 import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
-import { openHostServices, requireServices, type ExternalServices } from './host-services.ts';
+import { openContainerService, requirePrograms } from './container-service.ts';
+import type { Containers } from './containers.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
 import { makeProvenance } from './make-provenance.ts';
@@ -109,7 +110,9 @@ const hashedAtOnceBytes = 1024 * 1024;
 /** Part of the progress bar in which items are fetched. */
 const fetchPart = 0.2;
 
-export interface StepHostOptions extends ExternalServices {
+export interface StepHostOptions {
+  /** Default: steps that run in an image are refused. */
+  readonly containers?: Containers;
   /** The steps, and the module whose default export holds them: child processes load them from there. */
   readonly definition: Pick<AppDefinition, 'module' | 'steps'>;
   readonly inputDir: string;
@@ -230,7 +233,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { workFolder, ...task }: StepTask,
     step: AnyStep,
     sources: readonly Source[],
-    { signal, onProgress, onPrinted, retryWhileDown = (call) => call() }: StepRunOptions,
+    { signal, onProgress, onPrinted }: StepRunOptions,
   ) {
     const stepFolder = join(workFolder, 'step');
     const known: ProvenanceKnown = {
@@ -249,18 +252,12 @@ export function createStepHost(options: StepHostOptions): StepHost {
       provenance: { known, inputs: unhashed },
       inputs: sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length })),
     };
-    let fraction = 0;
     const { limits, isCut } = await limitsNow(workFolder);
-    const services = await openHostServices(
-      step,
-      options,
-      { stepFolder, ownFolder: join(workFolder, 'services'), inputs: files, limits: { ...defaultLimits, ...limits } },
-      {
-        retryWhileDown,
-        onPrinted: onPrinted ?? (() => {}),
-        onProgress: (now, note) => onProgress((fraction = now ?? fraction), note),
-      },
-    );
+    const containerFolder = join(workFolder, 'container');
+    const container = await openContainerService(step, options.containers, {
+      ...{ stepFolder, folder: containerFolder, inputs: files, limits: { ...defaultLimits, ...limits } },
+      ...{ onProgress, onPrinted: onPrinted ?? (() => {}) },
+    });
     const { confinement, onMemory } = options;
     const digests = new FileDigests({ smallBytes: hashedAtOnceBytes });
     // The child reads its files meanwhile, and can change none of them.
@@ -273,7 +270,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         hasDigests = true;
         return inputDigests;
       }
-      if (services) return services.answer(question, asking);
+      if (container) return container.answer(question, asking);
       throw new ChildJobError('job_crashed', 'the process was ended: it asked an unknown question');
     };
     try {
@@ -286,9 +283,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
         confinement,
         limits,
         signal,
-        onProgress: (now, note) => onProgress((fraction = now), note),
+        onProgress,
         onAsk: ask,
-        reads: services?.reads ?? [],
+        reads: container ? [containerFolder] : [],
         onPrinted,
         onMemory,
         inspectPort: options.inspectPort,
@@ -308,7 +305,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
             ? workDiskFull(error)
             : error;
         })
-        .finally(() => services?.settled());
+        .finally(() => container?.settled());
       const outputFolder = join(workFolder, 'output');
       const { result, descriptions } = answered.parse(answer);
       const outputs = await takeOutputs(step, { stepFolder, outputFolder }, digests, readDescriptions(descriptions));
@@ -335,7 +332,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
         { status: 503, data: { isForUser: true } },
       );
     const checked = checkParameters(step, parameters);
-    await requireServices(step, options, signal);
+    await requirePrograms(step, options.containers);
     const facts = new Map<string, InputFacts>();
     for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await readFacts(step, chosen, signal));
     const warnings = requireBands(step, checked, facts);

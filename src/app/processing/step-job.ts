@@ -1,5 +1,5 @@
 /** Runs in the child process: one step on one input. */
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
@@ -21,7 +21,6 @@ import {
   previewOf,
   type AnyStep,
   type InputDeclaration,
-  type ModelRequest,
   type StepJob,
 } from '../../steps/step.ts';
 import { inContainer } from '../../steps/container.ts';
@@ -32,7 +31,6 @@ import { describeOutputs } from './describe-outputs.ts';
 import type { OutputDescription } from './output-description.ts';
 import type { OutputSummary, RunResult } from './output-summary.ts';
 import { containerAnswer, type ContainerQuestion } from './container-messages.ts';
-import type { ModelQuestion } from './platform-models.ts';
 import { digestsAnswer, type DigestsQuestion } from './input-digests.ts';
 import { tagsOfSources, timeTags } from './file-tags.ts';
 import { declaredUnit } from './facts-of-inputs.ts';
@@ -128,7 +126,6 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
         requireSameGrid,
       },
       container: containerOf(context),
-      platform: { runModel: (request) => runModel(request, context) },
       signal: context.signal,
       progress: partOf(context, parts.input, parts.step).progress,
       share: (from, to) => partOf(partOf(context, parts.input, parts.step), from, to),
@@ -164,19 +161,6 @@ function bandName(one: object, inputs: Readonly<Record<string, Scene | Features>
   const all = Object.entries(inputs);
   const [input] = all.find(([, scene]) => 'bands' in scene && scene.datasets.some((of) => of === dataset)) ?? [];
   return all.length > 1 && input !== undefined ? `${names[0] ?? place} of ${input}` : (names[0] ?? place);
-}
-
-/** Hands a file to the host, which alone may speak with the platform. */
-async function runModel(
-  { modelId, path, sourceType = 'MULTISPECTRAL', area }: ModelRequest,
-  { workFolder, ask }: ChildContext,
-): Promise<string> {
-  const fileName = basename(path);
-  // The host takes what lies in the folder that is its own.
-  await rename(path, join(workFolder, fileName));
-  return String(
-    await ask({ type: 'run-model', modelId, fileName, sourceType, area: area ?? null } satisfies ModelQuestion),
-  );
 }
 
 /** Runs a step's container. It reads files that the host lent and files that this process made. */

@@ -1,8 +1,7 @@
 import { didYouMean } from '../../contract/did-you-mean.ts';
 import { resolve } from 'node:path';
 import type { Permission } from '../../sandbox/identity/permissions.ts';
-import { permissionsGiven } from '../app-permissions.ts';
-import { wrongArguments, type Given } from '../arguments.ts';
+import { appPermissions, wrongArguments, type Given } from '../arguments.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';
 
 /** Request that starts an app that waits for a click. It goes to the place that the launch led to. */
@@ -34,7 +33,7 @@ export interface CertifyOptions {
   /** Run by a shell, restarts the app under test; null where nobody can. */
   readonly restartCommand: string | null;
   /** Permissions of the app's key; null for those that the app declares. */
-  readonly permissions: readonly Permission[] | null;
+  readonly permissions: readonly Permission[];
   readonly signKeyFile: string | null;
   readonly jsonFile: string | null;
   readonly junitFile: string | null;
@@ -74,7 +73,7 @@ export const usage = `usage: npm run certify -- [options]: launches an app throu
   --challenge SEED       Draw users, scenes, order, times and faults from a seed, so that no app can know the plan;
                          {collectionId} and {itemId} in --start-request become those of the drawn scene
   --restart-command TEXT Restart the app by this command in one more scenario: 'docker restart my-app'
-  --permissions LIST     Permissions of the app's key, with commas (default: external_app, and what your own app declares)
+  --permissions LIST     Permissions of the app's key, with commas (default: external_app)
   --expect FILE          Known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
   --sign-key FILE        Sign the report with this Ed25519 key
   --public-key FILE      With verify: the Ed25519 key that you trust
@@ -170,7 +169,7 @@ export function readCertifyOptions(
     level,
     challenge: values.challenge ?? null,
     restartCommand: values['restart-command'] ?? null,
-    permissions: permissionsGiven(values.permissions, usage),
+    permissions: appPermissions(values.permissions, usage),
     signKeyFile: path(values['sign-key']),
     jsonFile: path(values.json),
     junitFile: path(values.junit),

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Permission } from '../../sandbox/identity/permissions.ts';
-import { permissionsGiven } from '../app-permissions.ts';
-import { wrongArguments, type Given } from '../arguments.ts';
+import { appPermissions, wrongArguments, type Given } from '../arguments.ts';
 
 export const decisions = ['approve', 'reject', 'expire'] as const;
 
@@ -18,7 +17,7 @@ export interface DemoOptions {
   readonly outDir: string;
   readonly decision: (typeof decisions)[number];
   /** Permissions of the app's key; null for those that the app declares. */
-  readonly permissions: readonly Permission[] | null;
+  readonly permissions: readonly Permission[];
 }
 
 export const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
@@ -28,7 +27,7 @@ export const usage = `usage: npm run demo -- [options]: the whole flow on this m
   --step ID          Step to run (default: the app's first step)
   --param name=value Parameter of the step; repeatable
   --out DIR          Folder of the result and its preview (default: data/demo)
-  --permissions LIST Permissions of the app's key, with commas (default: external_app, and what the app's steps need)
+  --permissions LIST Permissions of the app's key, with commas (default: external_app)
   --decision WORD    The user's decision: approve, reject or expire (default: approve)
 
 Exits 0 only if the platform's file is COMPLETED and equal to the step's output, and if the delivered item is dated and placed as its input.`;
@@ -76,6 +75,6 @@ export function readDemoOptions({ values }: Given<typeof demoArguments>, cwd: st
     parameters,
     outDir: resolve(cwd, values.out),
     decision,
-    permissions: permissionsGiven(values.permissions, usage),
+    permissions: appPermissions(values.permissions, usage),
   };
 }

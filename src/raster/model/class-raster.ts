@@ -8,7 +8,7 @@ import type { Model } from './model-file.ts';
 import type { Tile, TileReader } from './tiles.ts';
 
 /** No data, or outside of the area. */
-export const noClass = 255;
+const noClass = 255;
 
 /** Mask of the raster's pixels that are in an area. */
 export interface AreaMask {

@@ -8,7 +8,8 @@ export const modelFile = z
   .object({
     name: z.string().min(1),
     version: z.string().min(1),
-    type: z.enum(inferenceTypes),
+    /** The sandbox has no models of the type DETECTION: the interface does not show the form of their results. */
+    type: z.enum(inferenceTypes).exclude(['DETECTION']),
     /** One that is not is in no list, and runs nothing (spec 4.7: active and registered models). */
     active: z.boolean().default(true),
     /** By number of the class, from 0. */
@@ -36,14 +37,6 @@ export const modelFile = z
     tileSize: z.int().min(8).max(4096).default(256),
     /** Pixels at each edge of a tile that its neighbours decide. */
     overlap: z.int().min(0).max(512).default(0),
-    /** DETECTION: the class that is no object. */
-    background: z.int().min(0).optional(),
-    /** DETECTION of regions: smaller ones are left out. */
-    minPixels: z.int().min(1).default(1),
-    /** DETECTION of boxes: less certain ones are left out. */
-    minScore: z.number().min(0).max(1).default(0.5),
-    /** DETECTION of boxes: of two of a class that overlap more than this (intersection over union), the less certain is left out. */
-    maxOverlap: z.number().min(0).max(1).default(0.5),
   })
   .refine(
     ({ bands, normalisation }) =>

@@ -7,11 +7,9 @@ import { gridOf } from '../../raster/cog.ts';
 import { unwrap } from '../../raster/unwrap.ts';
 import { openScene, requireSameGrid, SceneError, type Scene, type SceneBand } from '../../raster/scene.ts';
 import { createAreaMask } from './area-mask.ts';
-import { writeBoxes } from './box-detections.ts';
 import { writeClassRaster } from '../../raster/model/class-raster.ts';
 import { loadModel } from '../../raster/model/classify.ts';
 import type { Model } from './models.ts';
-import { writeRegions } from './region-detections.ts';
 import { tilesOf, TileReader } from '../../raster/model/tiles.ts';
 
 export interface InferenceInput {
@@ -20,16 +18,10 @@ export interface InferenceInput {
   readonly geometry: Geometry | null;
 }
 
-export interface InferenceOutput {
-  /** Format of the result: GeoTIFF or GeoJSON. */
-  readonly extension: 'tif' | 'geojson';
-}
-
 /** Job: the model over the one raster that it is lent. Writes `result` in the work folder. */
-const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
+const job: Job<InferenceInput, null> = async (input, context) => {
   const { model } = input;
   const { files, workFolder } = context;
-  const resultPath = join(workFolder, 'result');
   const session = await loadModel(model);
   const [lent = ''] = files;
   const scene = openScene([(await unwrap(lent, workFolder))?.path ?? lent]);
@@ -41,27 +33,17 @@ const job: Job<InferenceInput, InferenceOutput> = async (input, context) => {
     const grid = gridOf(first.dataset);
     const mask = input.geometry ? createAreaMask(input.geometry, grid, workFolder) : null;
     const reader = new TileReader(session, bands, model);
-    const tiles = tilesOf(grid, model);
-    const isBoxes =
-      model.type === 'DETECTION' && ['boxes', 'scores', 'labels'].every((name) => session.outputNames.includes(name));
-    if (isBoxes) {
-      await writeBoxes({ model, resultPath, grid, mask, reader, tiles, context });
-      return { extension: 'geojson' };
-    }
-    const rasterPath = model.type === 'DETECTION' ? `${resultPath}.classes.tif` : resultPath;
     await writeClassRaster({
-      path: rasterPath,
+      path: join(workFolder, 'result'),
       model,
       grid,
       mask,
       reader,
-      tiles,
+      tiles: tilesOf(grid, model),
       context,
       outputName: session.outputNames[0] ?? '',
     });
-    if (model.type !== 'DETECTION') return { extension: 'tif' };
-    await writeRegions({ classesPath: rasterPath, resultPath, model, workFolder });
-    return { extension: 'geojson' };
+    return null;
   } finally {
     scene.close();
     await session.release();

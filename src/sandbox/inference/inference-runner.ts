@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { dirname, join, parse } from 'node:path';
 import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
@@ -7,7 +6,7 @@ import { movePlainFile, ownJson, removeFolder } from '../../files/index.ts';
 import type { Files } from '../files/files.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
-import type { InferenceInput, InferenceOutput } from './inference-job.ts';
+import type { InferenceInput } from './inference-job.ts';
 import type { InferenceJob, InferenceJobs } from './inference-jobs.ts';
 import type { Model } from './models.ts';
 
@@ -15,7 +14,6 @@ const inferenceJob = new URL('./inference-job.ts', import.meta.url);
 const limits: ChildLimits = { timeoutMs: 3_600_000, memoryBytes: 2 * 1024 ** 3 };
 
 /** Schema for the answer of the job's process, which a file may have taken over. */
-const inferenceOutput: z.ZodType<InferenceOutput> = z.object({ extension: z.enum(['tif', 'geojson']) });
 
 export interface InferenceRunnerOptions {
   readonly jobs: InferenceJobs;
@@ -70,7 +68,7 @@ export class InferenceRunner {
       const geometry = job.geometry === null ? null : ownJson<Geometry>(job.geometry);
       const input: InferenceInput = { model, geometry };
       const lent = { path: join(blobDir, file.blob), name: file.originalName };
-      const answer = await runInChild<unknown>({
+      await runInChild<unknown>({
         module: inferenceJob,
         input,
         files: [lent],
@@ -80,9 +78,8 @@ export class InferenceRunner {
         limits,
         signal,
       });
-      const { extension } = inferenceOutput.parse(answer);
       await movePlainFile(join(workFolder, 'result'), this.resultPath(job));
-      jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.${extension}`);
+      jobs.complete(job.id, `${parse(file.originalName).name}-${model.id}.tif`);
     } catch (error) {
       if (signal.aborted) return;
       // The machine failed, not the file, so the sandbox tries the job again.

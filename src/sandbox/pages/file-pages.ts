@@ -3,7 +3,7 @@ import { classColors } from '../../raster/index.ts';
 import { sourceTypes } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { FileRecord, Files } from '../files/files.ts';
-import type { InferenceJob, InferenceJobs } from '../inference/inference-jobs.ts';
+import type { InferenceJobs } from '../inference/inference-jobs.ts';
 import type { Model } from '../inference/models.ts';
 import type { InferenceRunner } from '../inference/inference-runner.ts';
 import { clientGone } from '../web/client-gone.ts';
@@ -100,23 +100,15 @@ export function filePages({
     render(res, 'inference-result', {
       job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId },
       classes: model ? classesOf(model) : [],
-      item: { ...viewItem(item, assets), ...(isRaster(job) && { previewHref: `/inference/${job.id}/preview.png` }) },
-      isRaster: isRaster(job),
+      item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` },
     });
   });
   router.get('/inference/:jobId/preview.png', async (req, res) => {
     const { job } = resultOf(req.params.jobId);
-    if (!isRaster(job))
-      throw new SandboxError('inference_job_not_found', {
-        message: 'The result of this job holds features, and a picture shows rasters only',
-      });
     const png = await sources.previewOfResult(runner.resultPath(job), previewSide, clientGone(res));
     sendUntrusted(res, 'image/png');
     res.send(Buffer.from(png));
   });
-
-  /** Detections are features. */
-  const isRaster = ({ resultName }: InferenceJob) => !resultName?.endsWith('.geojson');
 
   /** A finished job whose file has a place: its result has the same. */
   function resultOf(jobId: string) {

@@ -30,8 +30,6 @@ export function onnxModel({ folder: given, id, description, ...words }: OnnxMode
     id,
     onnxPath: fileURLToPath(new URL('model.onnx', folder)),
   };
-  if (model.type === 'DETECTION')
-    throw new Error(`model ${id} is a DETECTION: a step runs models that give each pixel a class`);
   return defineStep({
     id,
     version: words.version ?? model.version,

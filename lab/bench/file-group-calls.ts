@@ -1,5 +1,5 @@
-import type { PlatformClient } from '../../platform-client/index.ts';
-import type { UploadOptions } from './uploader.ts';
+import type { PlatformClient } from '../../src/platform-client/index.ts';
+import type { UploadOptions } from '../../src/app/upload/uploader.ts';
 
 /**
  * Calls for an upload by an API key (spec 4.4), which replace a launch's calls. `properties`: facts about the file,
