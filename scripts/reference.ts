@@ -9,7 +9,6 @@ import { withNeeds } from './reference/needs-table.ts';
 import { pageOfCommands } from './reference/commands-page.ts';
 import { pageOfErrors } from './reference/errors-page.ts';
 import { pageOfStep, pageOfSteps } from './reference/step-page.ts';
-import { pageOfTypes } from './reference/types-page.ts';
 import { kitSteps } from './reference/kit-steps.ts';
 
 const folder = fileURLToPath(new URL('../docs/reference', import.meta.url));
@@ -21,7 +20,6 @@ if (values.pictures) await import('./reference/pictures.ts').then(({ drawPicture
 const pictures = (await readdir(folder)).filter((name) => name.endsWith('.png'));
 const pages = new Map<string, string>([
   ['README.md', pageOfSteps(kitSteps, pictures)],
-  ['step-api.md', pageOfTypes()],
   ['errors.md', pageOfErrors()],
   ['commands.md', await pageOfCommands()],
   ...Object.entries(kitSteps).map(([name, step]) => [`${step.id}.md`, pageOfStep(name, step, pictures)] as const),

@@ -29,7 +29,7 @@ export function pageOfSteps(steps: Readonly<Record<string, AnyStep>>, pictures: 
   ]);
   return `# The kit's steps
 
-Import a step from \`marketplace-app-kit\` (in a fork: \`../index.ts\`) and list it in your \`app.ts\`. \`npm run lab -- scripts/reference.ts\` generates these pages from the code. [Step API](step-api.md) is the reference for your own.
+Import a step from \`marketplace-app-kit\` (in a fork: \`../index.ts\`) and list it in your \`app.ts\`. \`npm run lab -- scripts/reference.ts\` generates these pages from the code. The types and functions for your own steps are in the API reference, which \`npm run docs\` shows at \`/api/\`.
 
 ${table(['', 'Step', 'Export', 'What it does'], rows)}
 `;

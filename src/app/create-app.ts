@@ -50,7 +50,7 @@ export interface Clock {
   now(): number;
 }
 
-/** Options of `createApp`. Stores that are missing are opened as the settings say. */
+/** Options of `createApp`. */
 export interface AppOptions {
   readonly config: AppConfig;
   /** Describes the app. `createApp` throws `DefinitionError` if the definition is not valid. */
@@ -58,7 +58,7 @@ export interface AppOptions {
   readonly log: Logger;
   /** Keeps child processes from everything that is not theirs. */
   readonly confinement: Confinement;
-  /** The app makes missing stores in the database of `config`; if all are given, it opens no database. */
+  /** Stores of a test. The app opens the missing ones in the database of `config`. @internal */
   readonly stores?: Partial<AppStores>;
   /** Default: the machine's. */
   readonly clock?: Clock;

@@ -79,3 +79,23 @@ export {
   terrainIndex,
   zonalStatistics,
 };
+/** Types of a step's inputs, outputs and job. */
+export type { CommandFile, CommandRun, PixelProgram } from './command.ts';
+export type { PixelFunctions, PixelStepOutput } from './pixel-step.ts';
+export type { JobContext } from '../child/protocol.ts';
+export type {
+  BandReader,
+  ItemBand,
+  ItemFacts,
+  ReadableBand,
+  Reading,
+  Scaling,
+  ValueScale,
+} from '../raster/band-reader.ts';
+export type { OutputValues, Readable, Strip } from '../raster/block-walk.ts';
+export type { RasterClass } from '../raster/class-table.ts';
+export type { CogOptions, Grid, NewRaster } from '../raster/cog.ts';
+export type { Features } from '../raster/features.ts';
+export type { BandGrid, NamedBand } from '../raster/match-band.ts';
+export type { Scene, SceneBand } from '../raster/scene.ts';
+export type { SyntheticKind } from '../raster/synthetic-bands.ts';

@@ -7,17 +7,4 @@ import { requireSandboxPackages } from '../sandbox/packages.ts';
 requireSandboxPackages();
 
 export type * from './exports.ts';
-export const {
-  openLaunch,
-  deliver,
-  sandboxControl,
-  startApp,
-  startSandbox,
-  launchStoreSuite,
-  progressSuite,
-  runQueueSuite,
-  newRun,
-  runStoreSuite,
-  sessionStoreSuite,
-  testStep,
-} = await import('./exports.ts');
+export const { openLaunch, deliver, sandboxControl, startApp, startSandbox, testStep } = await import('./exports.ts');

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test, type TestOptions } from 'vitest';
 import { PgBossRunQueue, type Boss } from '../../src/app/runs/pg-boss-run-queue.ts';
 import { RepeatedFailure } from '../../src/app/runs/repeated-failure.ts';
 import { LocalRunQueue, type RunQueue } from '../../src/app/runs/run-queue.ts';
-import { notingWorker, queued, runQueueSuite } from '../../src/testing/suites/run-queue-suite.ts';
+import { notingWorker, queued, runQueueSuite } from '../support/suites/run-queue-suite.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { startPostgres, query } from '../support/postgres.ts';
 import { isThere, needing } from '../support/needs.ts';

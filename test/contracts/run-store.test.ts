@@ -13,10 +13,10 @@ import { localProgress, sharedProgress } from '../../src/app/runs/run-progress.t
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { sweep } from '../../src/app/sweep.ts';
 import { assumedLimits } from '../../src/contract/index.ts';
-import { launchStoreSuite } from '../../src/testing/suites/launch-store-suite.ts';
-import { progressSuite } from '../../src/testing/suites/progress-suite.ts';
-import { newRun, runStoreSuite } from '../../src/testing/suites/run-store-suite.ts';
-import { sessionStoreSuite } from '../../src/testing/suites/session-store-suite.ts';
+import { launchStoreSuite } from '../support/suites/launch-store-suite.ts';
+import { progressSuite } from '../support/suites/progress-suite.ts';
+import { newRun, runStoreSuite } from '../support/suites/run-store-suite.ts';
+import { sessionStoreSuite } from '../support/suites/session-store-suite.ts';
 import { cleanUpAfterFile, cleanUpLater } from '../support/cleanup.ts';
 import { sharedFolder, testFolder } from '../support/folders.ts';
 import { needing } from '../support/needs.ts';

@@ -15,7 +15,7 @@ const site = join(projectRoot, 'lab/site');
 const isListedElsewhere = (page: string) =>
   page === 'README.md' ||
   (page.startsWith('decisions/') && page !== 'decisions/README.md') ||
-  /^reference\/(?!README|commands|errors|step-api)/.test(page);
+  /^reference\/(?!README|commands|errors)/.test(page);
 
 const pages = (await readdir(docs, { recursive: true })).filter((path) => path.endsWith('.md'));
 

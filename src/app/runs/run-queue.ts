@@ -3,12 +3,6 @@ import type { StageLog } from './stages/stage.ts';
 
 /** `wait`: calls and waits, thousands at once. `process`: a step to run, as many as a worker has room for. */
 export type QueueName = 'wait' | 'process';
-/**
- * Name of `QueueName` up to version 0.2.
- *
- * @deprecated Use `QueueName`.
- */
-export type Lane = QueueName;
 
 /** A run that somebody has to take. */
 export interface QueuedRun {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Launch, LaunchStore } from '../../app/launch/launch-store.ts';
+import type { Launch, LaunchStore } from '../../../src/app/launch/launch-store.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 /** A store to be held to what `LaunchStore` promises. */

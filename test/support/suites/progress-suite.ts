@@ -1,4 +1,4 @@
-import { noProgress, type ProgressBoard } from '../../app/runs/run-progress.ts';
+import { noProgress, type ProgressBoard } from '../../../src/app/runs/run-progress.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 /** A board to be held to what `ProgressBoard` promises. */

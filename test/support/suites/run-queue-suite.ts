@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { QueueName, QueuedRun, QueueWorker, RunQueue } from '../../app/runs/run-queue.ts';
+import type { QueueName, QueuedRun, QueueWorker, RunQueue } from '../../../src/app/runs/run-queue.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 const log = { warn: () => {} };

@@ -1,5 +1,5 @@
 import type { SessionData } from 'express-session';
-import { sessionLifetimeMs, type SessionStore } from '../../app/launch/session-store.ts';
+import { sessionLifetimeMs, type SessionStore } from '../../../src/app/launch/session-store.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 /** A store to be held to what `SessionStore` promises. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { IllegalTransitionError } from '../../app/runs/run-state.ts';
-import type { Provenance } from '../../app/processing/provenance.ts';
-import { initialRun, type Run, type RunStore } from '../../app/runs/run.ts';
+import { IllegalTransitionError } from '../../../src/app/runs/run-state.ts';
+import type { Provenance } from '../../../src/app/processing/provenance.ts';
+import { initialRun, type Run, type RunStore } from '../../../src/app/runs/run.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 /** A store to be held to what `RunStore` promises. */
