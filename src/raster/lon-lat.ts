@@ -5,9 +5,12 @@ export type LonLat = readonly [number, number];
 
 const northThenEast = /AXIS\["[^"]*",NORTH\],AXIS\["[^"]*",EAST\]/;
 
-/** True if northings or latitudes come first. A CRS without an EPSG code has the axes of its WKT. */
-const isNorthFirst = (srs: Gdal.SpatialReference) =>
-  srs.EPSGTreatsAsLatLong() || srs.EPSGTreatsAsNorthingEasting() || northThenEast.test(srs.toWKT());
+/** True if northings or latitudes come first. A CRS without an EPSG code has the axes of its WKT, those after the projection if it is projected. */
+const isNorthFirst = (srs: Gdal.SpatialReference) => {
+  const wkt = srs.toWKT();
+  const ownAxes = wkt.slice(Math.max(0, wkt.lastIndexOf('PROJECTION[')));
+  return srs.EPSGTreatsAsLatLong() || srs.EPSGTreatsAsNorthingEasting() || northThenEast.test(ownAxes);
+};
 
 /**
  * Transforms from a CRS to longitude and latitude; null where a point has none. The bindings lose which

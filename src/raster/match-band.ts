@@ -39,10 +39,25 @@ export function gridDifference(a: BandGrid, b: BandGrid): string | null {
   if (size(a) !== size(b)) return `${size(a)} and ${size(b)}`;
   const [of, other] = [a.geoTransform, b.geoTransform];
   if (!of || !other) return null;
-  const pixel = Math.max(Math.abs(of[1] ?? 1), Math.abs(of[5] ?? 1));
-  return of.some((value, i) => Math.abs(value - (other[i] ?? NaN)) > pixel * slack)
-    ? `the geotransforms ${of.join(', ')} and ${other.join(', ')}`
-    : null;
+  return isSameTransform(of, other, a) ? null : `the geotransforms ${of.join(', ')} and ${other.join(', ')}`;
+}
+
+/** True if the corners of a raster lie in the same places by both geotransforms, within a thousandth of a pixel. */
+export function isSameTransform(
+  a: readonly number[],
+  b: readonly number[],
+  { width, height }: { readonly width: number; readonly height: number },
+): boolean {
+  const pixel = Math.max(Math.abs(a[1] ?? 1), Math.abs(a[5] ?? 1));
+  const differences = a.map((value, i) => value - (b[i] ?? NaN));
+  return [0, width].every((column) =>
+    [0, height].every((row) =>
+      [0, 3].every((i) => {
+        const [origin = NaN, perColumn = NaN, perRow = NaN] = differences.slice(i, i + 3);
+        return Math.abs(origin + column * perColumn + row * perRow) <= pixel * slack;
+      }),
+    ),
+  );
 }
 
 /** The one band that goes by `name`; case does not matter. Throws `SceneError`. */

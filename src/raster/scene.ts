@@ -4,7 +4,7 @@ import type gdal from 'gdal-async';
 import { bandNames } from './band-names.ts';
 import type { ItemBand, ItemFacts } from './band-reader.ts';
 import { observedAtOf } from './observed-at.ts';
-import { matchBand, SceneError, type NamedBand } from './match-band.ts';
+import { isSameTransform, matchBand, SceneError, type NamedBand } from './match-band.ts';
 import { openRaster } from './open-raster.ts';
 
 export { SceneError } from './match-band.ts';
@@ -119,8 +119,8 @@ export function requireSameGrid(a: SceneBand, b: SceneBand): void {
   };
   if (size(a) !== size(b)) fail('size', size(a), size(b));
   const [ta, tb] = [transform(a), transform(b)];
-  const pixel = Math.max(Math.abs(ta?.[1] ?? 1), Math.abs(ta?.[5] ?? 1));
-  if ((ta === null) !== (tb === null) || ta?.some((value, i) => Math.abs(value - (tb?.[i] ?? NaN)) > pixel * 1e-3))
+  const { x: width, y: height } = a.dataset.rasterSize;
+  if ((ta === null) !== (tb === null) || (ta && tb && !isSameTransform(ta, tb, { width, height })))
     fail('geotransform', ta, tb);
   const [sa, sb] = [a.dataset.srs, b.dataset.srs];
   if ((sa === null) !== (sb === null) || (sa && sb && !sa.isSame(sb)))

@@ -11,6 +11,7 @@ import {
   requireOneNodata,
   type ValueScale,
 } from '../raster/band-reader.ts';
+import { messageOf, withoutFolders } from '../files/index.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
 import { fromTransform, isInDegrees } from '../raster/affine.ts';
 import { fromLonLat, toLonLat } from '../raster/lon-lat.ts';
@@ -35,8 +36,11 @@ import { metadataOf } from '../raster/metadata-of.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
 
-/** Values stay as they are: GDAL would turn heights in feet into metres, and leave their unit. */
-const keepsHeights = ['-novshift'];
+/**
+ * Options of every warp. GDAL would turn heights in feet into metres and leave their unit, and would read values and masks from
+ * the overviews of the input where the output is coarser.
+ */
+export const exactly = ['-novshift', '-ovr', 'NONE'];
 
 /** A raster to warp. */
 export interface WarpSource {
@@ -67,14 +71,22 @@ const firstNodataOf = (source: Gdal.Dataset): number | null =>
   source.bands.map(nodataOf).find((value) => value !== null) ?? null;
 
 /** Resampling methods whose results are values of the source. */
-const choosing: ReadonlySet<unknown> = new Set(['near', 'nearest', 'mode', 'min', 'max', 'med', 'q1', 'q3']);
+const choosing: ReadonlySet<string> = new Set(['near', 'nearest', 'mode', 'min', 'max', 'med', 'q1', 'q3']);
 
-/** True if a blend of a source's valid integers can equal its nodata value, which GDAL would then change by one. */
+/** Resampling methods whose results are not a value of the source, nor lie between some. */
+const ofStoredNumbers: ReadonlySet<string> = new Set(['sum', 'rms']);
+
+const methodOf = (args: readonly (string | number)[]): string => {
+  const at = args.indexOf('-r');
+  return at < 0 ? 'near' : String(args[at + 1]).toLowerCase();
+};
+
+/** True if a blend of a source's valid values can equal its nodata value. GDAL would then change an integer by one, and lose a real number. */
 function canBlendToNodata({ bands }: WarpSource): boolean {
   return bands.some((sceneBand) => {
-    const range = integerRanges[typeOf(sceneBand.band)];
+    const [lowest, highest] = integerRanges[typeOf(sceneBand.band)] ?? [-Infinity, Infinity];
     const nodata = nodataOf(sceneBand.band);
-    if (!range || nodata === null || nodata <= range[0] || nodata >= range[1]) return false;
+    if (nodata === null || !(nodata > lowest && nodata < highest)) return false;
     const [values] = statisticsOf([new BandReader(sceneBand, { scaling: 'stored' })]);
     if (!values) return false;
     // Cubic and Lanczos kernels overshoot by less than the spread of the values.
@@ -90,8 +102,11 @@ function needsWideCopy(
   { nodata }: WarpOptions,
 ): boolean {
   if (nodata !== undefined) return true;
-  const isBlend = !choosing.has(String(args[args.indexOf('-r') + 1] ?? 'near').toLowerCase());
-  if (isBlend && sources.some(canBlendToNodata)) return true;
+  const method = methodOf(args);
+  // A sum can be larger than its type.
+  if (method === 'sum' && sources.some(({ bands }) => bands.some(({ band }) => integerRanges[typeOf(band)])))
+    return true;
+  if (!choosing.has(method) && sources.some(canBlendToNodata)) return true;
   const known = sources.map(({ dataset }) => firstNodataOf(dataset));
   if (known.some((one) => !Object.is(one, known[0]))) return true;
   return sources.some(({ dataset, bands }, i) => {
@@ -121,13 +136,24 @@ export async function warped(
   options: WarpOptions = {},
 ): Promise<Gdal.Dataset> {
   const scales = scalesOf(sources);
+  const method = methodOf(args);
+  if (ofStoredNumbers.has(method) && scales.some(({ offset }) => offset !== 0))
+    throw new KitError(
+      'scaled_values',
+      `the raster stores its values with an offset, so that ${method} of stored numbers is not ${method} of values; convert it by the step band-math first`,
+      { status: 422 },
+    );
+  const sumType = method === 'sum' ? typeOf((options.like ?? sources[0])!.bands[0]!.band) : null;
   const made = needsWideCopy(sources, args, options)
     ? await narrowedTo(
         job,
         sources,
-        await warpedWide(job, sources, args, partOf(context, 0, 0.7), options),
+        await warpedWide(job, sources, args, partOf(context, 0, 0.7), {
+          ...options,
+          ...(sumType !== null && { dataType: 'Float64' }),
+        }),
         partOf(context, 0.7, 1),
-        options,
+        { ...options, ...(sumType !== null && { dataType: options.dataType ?? sumType, isStrict: true }) },
       )
     : await warpedAsIs(
         job,
@@ -186,17 +212,16 @@ export async function warpedWide(
         ),
       );
     }
-    const made = await gdal.warpAsync(
-      `${workFolder}/warped.tif`,
-      null,
+    const made = await runWarp(
+      { gdal, workFolder },
       copies,
       [
         ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
         // Without it, GDAL takes a pixel for missing only if all bands lack it.
         ...['-wo', 'UNIFIED_SRC_NODATA=NO'],
-        ...[...keepsHeights, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+        ...[...exactly, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
-      { progress_cb: partOf(context, 0.5, 1).progress },
+      partOf(context, 0.5, 1).progress,
     );
     signal.throwIfAborted();
     return made;
@@ -218,7 +243,7 @@ export async function narrowedTo(
   sources: readonly WarpSource[],
   wide: Gdal.Dataset,
   context: JobContext,
-  { dataType, like = sources[0] }: WarpOptions = {},
+  { dataType, like = sources[0], isStrict = false }: WarpOptions & { readonly isStrict?: boolean } = {},
 ): Promise<Gdal.Dataset> {
   const first = like!;
   const type = dataType ?? typeOf(first.bands[0]!.band);
@@ -231,12 +256,38 @@ export async function narrowedTo(
     return await narrowed(
       job,
       wide,
-      { type, nodata, hasAlpha: alphaOf(first.dataset) !== null, like: first.dataset },
+      { type, nodata, hasAlpha: alphaOf(first.dataset) !== null, like: first.dataset, isStrict },
       context,
     );
   } finally {
     closeAndRemove(wide);
   }
+}
+
+/** Warps into the work folder. Throws `KitError` (`not_reprojected`, `grid_implausible`) with GDAL's reason, without paths of the server. */
+async function runWarp(
+  { gdal, workFolder }: Pick<Job, 'gdal' | 'workFolder'>,
+  sources: readonly Gdal.Dataset[],
+  args: readonly string[],
+  progress: (fraction: number) => void,
+): Promise<Gdal.Dataset> {
+  try {
+    return await gdal.warpAsync(`${workFolder}/warped.tif`, null, [...sources], [...args], { progress_cb: progress });
+  } catch (cause) {
+    throw notWarped(cause, sources[0]!.rasterSize);
+  }
+}
+
+/** Converts a failure of GDAL's warper. The size is that of the first raster. */
+export function notWarped(cause: unknown, { x, y }: Gdal.Dataset['rasterSize']): KitError {
+  const reason = withoutFolders(messageOf(cause));
+  return /create (0x\d+|\d+x0) dataset/.test(reason)
+    ? new KitError(
+        'grid_implausible',
+        `the raster has ${x} × ${y} pixels, and the result would have less than one row or column: take a larger raster, or give a raster whose grid the result gets`,
+        { status: 422 },
+      )
+    : new KitError('not_reprojected', `the raster cannot be reprojected: ${reason}`, { status: 422 });
 }
 
 /** Warps rasters that mark missing pixels in one way. */
@@ -257,17 +308,16 @@ async function warpedAsIs(
   const needsMask = isMasked || (known === null && !hasAlpha);
   const inputs = sources.map((source, i) => withNodata(gdal, source, named[i] ?? (isReal ? NaN : null)));
   try {
-    const made = await gdal.warpAsync(
-      `${workFolder}/warped.tif`,
-      null,
+    const made = await runWarp(
+      { gdal, workFolder },
       inputs,
       [
         ...args.map(String),
         ...(known === null || hasAlpha ? [] : ['-dstnodata', String(known)]),
         ...(needsMask ? ['-dstalpha'] : []),
-        ...[...keepsHeights, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+        ...[...exactly, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
-      { progress_cb: (fraction) => context.progress(fraction) },
+      context.progress,
     );
     signal.throwIfAborted();
     if (!needsMask) return made;

@@ -78,12 +78,18 @@ const tooLong = (value: number) =>
 
 /**
  * Copies a wide raster to `type`. `nodata` marks missing pixels if no valid pixel has that value, else a mask. If the bands miss different pixels and there is no
- * `nodata`, a free value of the type marks them. `hasAlpha` adds an alpha band. Throws `KitError` if none of these is possible. The caller closes the result.
+ * `nodata`, a free value of the type marks them. `hasAlpha` adds an alpha band. `isStrict` refuses values beyond the type, which otherwise get its nearest value. Throws `KitError` if none of these is possible. The caller closes the result.
  */
 export async function narrowed(
   { gdal, raster, workFolder }: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder'>,
   wide: Gdal.Dataset,
-  { type, nodata, hasAlpha, like }: { type: string; nodata: number | null; hasAlpha: boolean; like: Gdal.Dataset },
+  {
+    type,
+    nodata,
+    hasAlpha,
+    like,
+    isStrict = false,
+  }: { type: string; nodata: number | null; hasAlpha: boolean; like: Gdal.Dataset; isStrict?: boolean },
   context: JobContext,
 ): Promise<Gdal.Dataset> {
   const count = wide.bands.count();
@@ -93,6 +99,12 @@ export async function narrowed(
   const stored = (value: number) => {
     if (isReal) return value;
     const whole = Math.round(value);
+    if (isStrict && range && (whole < range[0] || whole > range[1]))
+      throw new KitError(
+        'value_out_of_range',
+        `the sum ${whole} is beyond the type ${type}; convert the raster to a larger type by the step band-math first`,
+        { status: 422 },
+      );
     return range ? Math.min(range[1], Math.max(range[0], whole)) : whole;
   };
   const candidates = [

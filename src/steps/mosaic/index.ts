@@ -10,8 +10,10 @@ import { defineStep, z, type StepJob } from '../step.ts';
 import { keepScales, keepUnits, typeOf, wideTypeOf } from '../wide-copy.ts';
 import {
   closeAndRemove,
+  exactly,
   hasPoints,
   narrowedTo,
+  notWarped,
   scalesOf,
   sourcesOf,
   targetOf,
@@ -52,15 +54,19 @@ interface Box {
 
 const pointsPerEdge = 32;
 
-/** Bounds of a raster in a reference system, from many points on its edges; null if a point cannot be transformed. */
+/**
+ * Bounds of a raster in a reference system, from many points on its edges; null if a point cannot be transformed. Rasters without
+ * a reference system have coordinates of one plane.
+ */
 function boxIn(
   gdal: typeof Gdal,
-  target: Gdal.SpatialReference,
+  target: Gdal.SpatialReference | null,
   { srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset,
 ): Box | null {
-  if (!srs || !geoTransform) return null;
-  const isSame = srs.isSame(target);
-  const [lonLat, back] = [toLonLat(gdal, srs), fromLonLat(gdal, target)];
+  if (!geoTransform || (srs === null) !== (target === null)) return null;
+  const isSame = srs === null || target === null || srs.isSame(target);
+  const lonLat = isSame ? () => null : toLonLat(gdal, srs);
+  const back = isSame ? (place: number, other: number) => [place, other] as const : fromLonLat(gdal, target);
   let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
   for (let i = 0; i <= pointsPerEdge; i++)
     for (const [column, row] of [
@@ -92,13 +98,13 @@ interface MosaicGrid {
 function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGrid {
   const unmoved = datasets.map(() => 0);
   const [first] = datasets;
-  const [, width = 1, turn = 0, , turnDown = 0, height = -1] = first?.geoTransform ?? [];
+  const [, perColumn = 1, turn = 0, , turnDown = 0, perRow = -1] = first?.geoTransform ?? [];
+  const [width, height] = [Math.abs(perColumn), Math.abs(perRow)];
   const srs = first?.srs;
-  const found = srs ? datasets.map((one) => boxIn(gdal, srs, one)) : [];
-  if (!srs || found.length === 0 || found.includes(null) || turn !== 0 || turnDown !== 0 || width <= 0 || height >= 0)
-    return { args: [], shifts: unmoved };
+  const found = datasets.map((one) => boxIn(gdal, srs ?? null, one));
+  if (found.includes(null) || turn !== 0 || turnDown !== 0) return { args: [], shifts: unmoved };
   const boxes = found.filter((box) => box !== null);
-  const perUnit = degreesPerUnit(srs);
+  const perUnit = srs ? degreesPerUnit(srs) : null;
   const turn360 = perUnit === null ? 0 : 360 / perUnit;
   const east = boxes.map((box) => (box.west < 0 ? turn360 : 0));
   const across = boxes.map((box, i) => shifted(box, east[i]!));
@@ -109,11 +115,11 @@ function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGri
   // To whole pixels of the first; what lies on them but for rounding lies on them.
   const out = (distance: number, size: number) => Math.ceil(distance / size - 1e-6) * size;
   const west = origin.west - out(origin.west - Math.min(...placed.map((box) => box.west)), width);
-  const north = origin.north + out(Math.max(...placed.map((box) => box.north)) - origin.north, -height);
+  const north = origin.north + out(Math.max(...placed.map((box) => box.north)) - origin.north, height);
   const end = west + out(Math.max(...placed.map((box) => box.east)) - west, width);
-  const south = north - out(north - Math.min(...placed.map((box) => box.south)), -height);
+  const south = north - out(north - Math.min(...placed.map((box) => box.south)), height);
   return {
-    args: ['-te', west, south, end, north, '-tr', width, -height].map(String),
+    args: ['-te', west, south, end, north, '-tr', width, height].map(String),
     shifts: goesAcross ? east : unmoved,
   };
 }
@@ -244,6 +250,16 @@ function moved(gdal: typeof Gdal, source: Gdal.Dataset, degrees: number): Gdal.D
   return view;
 }
 
+/** Grid of the warped rasters. A virtual raster reads no pixels. */
+function virtualWarp(gdal: typeof Gdal, sources: readonly WarpSource[], path: string, args: readonly string[]) {
+  try {
+    const datasets = sources.map(({ dataset }) => dataset);
+    return gdal.warp(path, null, datasets, ['-of', 'VRT', ...exactly, ...args]);
+  } catch (cause) {
+    throw notWarped(cause, sources[0]!.dataset.rasterSize);
+  }
+}
+
 /** Warps each raster onto the common grid and combines overlapping values. */
 async function combined(
   job: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder' | 'signal' | 'share'>,
@@ -254,13 +270,7 @@ async function combined(
 ): Promise<Gdal.Dataset> {
   const { gdal, raster, workFolder, share } = job;
   const scales = scalesOf(sources);
-  // A virtual raster reads no pixels. Its grid holds all rasters.
-  const common = gdal.warp(
-    `${workFolder}/common.vrt`,
-    null,
-    sources.map(({ dataset }) => dataset),
-    ['-of', 'VRT', ...warp, ...grid],
-  );
+  const common = virtualWarp(gdal, sources, `${workFolder}/common.vrt`, [...warp, ...grid]);
   const [x0 = 0, width = 1, , y0 = 0, , height = -1] = common.geoTransform ?? [];
   const { x, y } = common.rasterSize;
   const extent = ['-te', x0, y0 + y * height, x0 + x * width, y0, '-ts', x, y].map(String);

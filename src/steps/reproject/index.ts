@@ -5,7 +5,6 @@ import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
 import { gridArguments, requirePlaced, sourcesOf, targetAcross, targetOf, warped } from '../warp.ts';
-import { messageOf, withoutFolders } from '../../files/index.ts';
 
 /** A raster in another coordinate reference system, with pixels of another size, or on the grid of another. */
 export default defineStep({
@@ -73,9 +72,7 @@ export default defineStep({
         ...['-r', parameters.resampling],
       ],
       share(0, 0.6),
-    ).catch((cause: unknown) => {
-      throw cause instanceof KitError || job.signal.aborted ? cause : notWarped(cause, rasterSize, parameters.crs);
-    });
+    );
     if (!like && parameters.pixelSize === undefined) requirePlausible(source.rasterSize, result, parameters.crs);
     if (!like) requireCovered(gdal, { srs, geoTransform, rasterSize }, result, parameters.crs);
     // The target is the requested reference system, with longitudes beyond 180°.
@@ -168,16 +165,4 @@ function requireCovered(
     `in ${code} no extent was found that holds the whole raster: clip it to the area of use of ${code} first, or choose another reference system`,
     { status: 422 },
   );
-}
-
-/** Reports GDAL's reason without paths of the server. */
-function notWarped(cause: unknown, { x, y }: Gdal.Dataset['rasterSize'], code: string): KitError {
-  const reason = withoutFolders(messageOf(cause));
-  if (/create (0x\d+|\d+x0) dataset/.test(reason))
-    return new KitError(
-      'grid_implausible',
-      `the raster has ${x} × ${y} pixels, and in ${code} it would have less than one row or column: take a larger raster, or give a raster whose grid the result gets`,
-      { status: 422 },
-    );
-  return new KitError('not_reprojected', `the raster cannot be brought into ${code}: ${reason}`, { status: 422 });
 }
