@@ -14,7 +14,8 @@ export function openVector(path: string): gdal.Dataset {
   if (!driver) throw new RasterError('not_a_vector', `the file is none of these: ${[...vectorExtensions].join(' ')}`);
   let dataset: gdal.Dataset;
   try {
-    dataset = gdal.drivers.get(driver).open(path, 'r');
+    // Text that looks like a date or a time stays text.
+    dataset = gdal.drivers.get(driver).open(path, 'r', driver === 'GeoJSON' ? ['DATE_AS_STRING=YES'] : []);
   } catch {
     throw new RasterError('not_a_vector', `the file is no ${driver}`);
   }

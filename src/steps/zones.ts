@@ -79,8 +79,12 @@ export function placeZones(
     const path = `${folder}/${name}.geojson`;
     // Full precision, because rounding would move edges across pixel centres.
     const format = ['-f', 'GeoJSON', '-lco', 'COORDINATE_PRECISION=15', '-lco', 'RFC7946=NO'];
+    // JSON numbers lose digits of 64-bit identifiers.
+    const exact = ['-mapFieldType', 'Integer64=String'];
     try {
-      gdal.vectorTranslate(path, from, [...format, '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY', ...args]).close();
+      gdal
+        .vectorTranslate(path, from, [...format, ...exact, '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY', ...args])
+        .close();
     } catch (cause) {
       const number = firstWithoutPlace(gdal, from, own);
       const reason =
@@ -117,7 +121,9 @@ export function placeZones(
   const placed = areas.parse(JSON.parse(readFileSync(placedPath, 'utf8'))).features;
   const zones = named.flatMap(({ properties }, i): PlacedZone[] => {
     const field = label === '' ? undefined : properties?.[label];
-    const text = ['string', 'number', 'boolean'].includes(typeof field) ? String(field) : null;
+    // GDAL writes text that is JSON as JSON.
+    const text =
+      typeof field === 'string' ? field : field === undefined || field === null ? null : JSON.stringify(field);
     const coordinates = split[i];
     if (!coordinates) return [];
     // Nothing is left of an outline without an area.

@@ -64,7 +64,7 @@ describe('what a step leaves is held against its declaration', () => {
     const { outputs } = await run('several');
     expect(outputs.map(({ path }) => path.split('/').at(-1))).toEqual(['heights.tif', 'zones.geojson', 'table.csv']);
   });
-  test.each(['well', 'without-features'])('%s', async (id) => {
+  test.each(['well', 'dated', 'dated-package', 'without-features'])('%s', async (id) => {
     expect((await run(id)).outputs).toHaveLength(1);
   });
   test.each([

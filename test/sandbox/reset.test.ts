@@ -114,3 +114,27 @@ test('a body that falls silent is cut', async () => {
   await expect(reading).rejects.toMatchObject({ status: 400, code: 'malformed_form' });
   expect(body.destroyed).toBe(true);
 });
+
+test('a body that waits for its turn is not silent', async () => {
+  const body = new Readable({ read() {} });
+  body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n');
+  for (let i = 0; i < 64; i++) body.push(Buffer.alloc(64 * 1024, 'a'));
+  body.push('\r\n--x--\r\n');
+  body.push(null);
+  const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '5000000' } };
+  let bytes = 0;
+  await readFileForm(request as never, body, {
+    fileField: 'file',
+    maxBytes: 5_000_000,
+    tooLarge: () => {
+      throw new Error('too large');
+    },
+    async onFile(content) {
+      // The chunk before it takes four times as long as a client may be silent.
+      await new Promise((later) => setTimeout(later, 200));
+      for await (const part of content) bytes += (part as Buffer).length;
+    },
+    silenceMs: 50,
+  });
+  expect(bytes).toBe(64 * 64 * 1024);
+});

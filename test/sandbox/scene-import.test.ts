@@ -70,6 +70,31 @@ async function namesInZip(bytes: Buffer): Promise<string[]> {
 
 const bytesOf = async (href: string) => Buffer.from(await (await fetch(href)).arrayBuffer());
 
+describe('rasters whose names meet', () => {
+  test('names of any script, and names that differ in signs alone, are items of their own', async () => {
+    const names = ['北京.tif', '上海.tif', 'a b.tif', 'a_b.tif', 'Ä-1.tif', 'Ö-1.tif', 'dem.tif', 'dem.tiff'];
+    const folder = await folderOf('names', Object.fromEntries(names.map((name) => [name, band()])));
+    const { items, result } = await imported(folder, 'names');
+    expect(result).toEqual({ imported: 8, refused: 0 });
+    expect(items.map(({ title }) => title.normalize('NFC')).toSorted()).toEqual(names.toSorted());
+  });
+  test('folders of one name do not replace each other, and an import replaces its own items', async () => {
+    const folders = [
+      await folderOf('2023/tiles', { 'a.tif': band() }),
+      await folderOf('2024/tiles', { 'a.tif': band() }),
+    ];
+    const sandbox = await startSandbox({
+      env: { SANDBOX_STAC_STRICT: 'false' },
+      async prepare(made) {
+        for (const folder of [...folders, ...folders])
+          await made.importPath(folder, { onProgress: () => {}, onRefused: () => {} });
+      },
+    });
+    const { features } = await search(sandbox, { collections: ['tiles'] });
+    expect(features.map(({ id }) => id).toSorted()).toEqual(['a', 'a-2']);
+  });
+});
+
 describe('Landsat', () => {
   test('the bands of one grid are one item, with what the metadata file says; another resolution is one of its own', async () => {
     const folder = await folderOf('Scene 8', {

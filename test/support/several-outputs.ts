@@ -76,6 +76,29 @@ export default defineApp({
   steps: [
     all,
     leaving('well', feature(row)),
+    leaving('dated', feature({ on: '2024-01-01', at: '2024-01-01T10:30:00Z', name: '2024-01-01' }), {
+      fields: { on: 'date', at: 'datetime', name: 'string' },
+    }),
+    defineStep({
+      ...named('dated-package'),
+      outputs: {
+        zones: {
+          kind: 'vector',
+          fileName: 'zones.gpkg',
+          geometry: 'Point',
+          fields: { on: 'date', at: 'datetime' },
+        },
+      },
+      run: async ({ gdal, outputs }) => {
+        const made = gdal.drivers.get('GPKG').create(outputs.zones);
+        const layer = made.layers.create('zones', gdal.SpatialReference.fromEPSG(4326), gdal.wkbPoint);
+        layer.fields.add([new gdal.FieldDefn('on', gdal.OFTDate), new gdal.FieldDefn('at', gdal.OFTDateTime)]);
+        const point = new gdal.Feature(layer);
+        point.setGeometry(new gdal.Point(1, 2));
+        layer.features.add(point);
+        made.close();
+      },
+    }),
     leaving('without-features', geoJson([])),
     leaving('nothing', null),
     leaving('no-features', 'these are none'),

@@ -44,10 +44,11 @@ export async function readFileForm(
   if (!hasBody(req)) throw invalid([{ path: options.fileField, message: 'is required' }]);
   // By its own length, before anything is read.
   if (Number(req.headers['content-length'] ?? 0) > options.maxBytes + overheadBytes) throw options.tooLarge();
-  const silence = setTimeout(
-    () => body.destroy(malformed('the connection was silent')),
-    options.silenceMs ?? usualSilenceMs,
-  );
+  const silence = setTimeout(() => {
+    // A body that waits for its turn is not silent.
+    if (body.isPaused()) silence.refresh();
+    else body.destroy(malformed('the connection was silent'));
+  }, options.silenceMs ?? usualSilenceMs);
   body.on('data', () => silence.refresh());
   body.once('close', () => clearTimeout(silence));
   const spoken = adaptedBody(req);

@@ -88,9 +88,13 @@ export async function importRasters(
   const taken = new Set<string>();
   for (const path of single) {
     const found = await placed(path);
-    const id = slug(nameOf(path).replace(/\.[^.]+$/, ''));
+    if (!found) continue;
+    const name = slug(nameOf(path).replace(/\.[^.]+$/, ''));
+    const isFree = (id: string) => !taken.has(id) && isOwn(catalog, collectionId, id, [path]);
+    let id = name;
+    for (let n = 2; !isFree(id); n++) id = `${name}-${n}`;
     taken.add(id);
-    if (found) put(itemOfRaster(found, id, nowMs));
+    put(itemOfRaster(found, id, nowMs));
   }
   const found: SceneOfGrid[] = [];
   for (const scene of scenes) {
@@ -113,7 +117,8 @@ export async function importRasters(
   }
   // The one that shows colours, in the finest resolution, has the scene's own name; the others say their resolution with it.
   for (const scene of found.toSorted((a, b) => Number(hasRed(b)) - Number(hasRed(a)) || pixelsOf(b) - pixelsOf(a))) {
-    const item = itemOfScene(scene, taken, nowMs);
+    const paths = scene.files.map(({ path }) => path);
+    const item = itemOfScene(scene, (id) => !taken.has(id) && isOwn(catalog, collectionId, id, paths), nowMs);
     taken.add(item.id);
     put(item);
   }
@@ -181,7 +186,7 @@ function filesOf(bands: readonly Placed[], sensor: Sensor, metadata: SceneMetada
 
 function itemOfScene(
   { stem, folder, metadata, facts, files }: SceneOfGrid,
-  taken: ReadonlySet<string>,
+  isFree: (id: string) => boolean,
   nowMs: number,
 ): Omit<NewItem, 'collectionId'> {
   const metres = pixelMetres(facts);
@@ -189,9 +194,9 @@ function itemOfScene(
   const own = metadata.id ?? (stem || basename(folder) || 'scene');
   const idOf = (title: string) => slug(metadata.id === null && folder !== '' ? join(folder, title) : title);
   const ofResolution = metres === null ? own : `${own}_${metres}m`;
-  let title = taken.has(idOf(own)) ? ofResolution : own;
+  let title = isFree(idOf(own)) ? own : ofResolution;
   // The same number at every import, so that an item replaces itself.
-  for (let n = 2; taken.has(idOf(title)); n++) title = `${ofResolution}_${n}`;
+  for (let n = 2; !isFree(idOf(title)); n++) title = `${ofResolution}_${n}`;
   const satellite = metadata.platform === null ? own : readable(metadata.platform);
   return {
     id: idOf(title),
@@ -334,11 +339,22 @@ async function inOwnFolder<T>({ workFolder }: ImportPlace, work: (folder: string
   }
 }
 
+/** True if a collection has no item of this id, or the one that an earlier import made of one of these files. */
+function isOwn({ items }: Catalog, collectionId: string, id: string, paths: readonly string[]): boolean {
+  const item = items.find(collectionId, id);
+  if (item?.id !== id) return true;
+  const { source } = item;
+  if (source.kind === 'path') return paths.includes(source.path);
+  return source.kind === 'scene' && source.files.some((file) => paths.includes(file.path));
+}
+
+/** Letters and digits of any script, and hyphens between them. */
 function slug(name: string): string {
   return (
     name
+      .normalize('NFC')
       .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/[^\p{L}\p{M}\p{N}]+/gu, '-')
       .replace(/^-+|-+$/g, '') || 'imported'
   );
 }
