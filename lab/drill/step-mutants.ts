@@ -140,8 +140,8 @@ const ofWarps = [
   one(
     'no progress',
     warp,
-    'progress_cb: (fraction) => context.progress(fraction) },\n    );\n    signal.throwIfAborted();\n    if (!needsMask)',
-    'progress_cb: () => {} },\n    );\n    signal.throwIfAborted();\n    if (!needsMask)',
+    'context.progress,\n    );\n    signal.throwIfAborted();\n    if (!needsMask)',
+    '() => {},\n    );\n    signal.throwIfAborted();\n    if (!needsMask)',
   ),
   one('nothing is warped', warp, '...args.map(String),\n        ...(known === null', '...(known === null'),
   one(
@@ -153,7 +153,7 @@ const ofWarps = [
   one(
     'sources that differ are warped as they are',
     warp,
-    'made = needsWideCopy(sources, options)',
+    'made = needsWideCopy(sources, args, options)',
     'made = sources.length > 99',
   ),
   one('the scale is lost', warp, 'keepScales(made, scales);', ''),

@@ -123,6 +123,8 @@ export const appErrors = {
   crs_not_stored: { ...ofRun, advice: 'Bring the raster to a reference system with an EPSG code by the step reproject, and start a new run with the result.' },
   no_date: { ...ofRun, advice: 'Take items with a date, or choose another overlap, and start a new run.' },
   no_free_value: ofInput,
+  scaled_values: ofInput,
+  value_out_of_range: ofInput,
   nodata_differs: { ...ofRun, advice: 'Give the bands one nodata value first, and start a new run.' },
   no_grid: ofInput,
   grid_implausible: ofInput,

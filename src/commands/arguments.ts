@@ -2,8 +2,6 @@ import { didYouMean } from '../contract/did-you-mean.ts';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { KitError } from '../contract/kit-error.ts';
 import { messageOf } from '../files/index.ts';
-import { readPermissions } from '../sandbox/config.ts';
-import type { Permission } from '../sandbox/identity/permissions.ts';
 
 /** The folder that a command was called in. npm runs scripts in the folder of the package. */
 export const callerFolder = (): string => process.env['INIT_CWD'] ?? process.cwd();
@@ -64,14 +62,4 @@ function unambiguous(args: readonly string[], { options }: ArgumentsConfig): str
     else alone.push(arg);
   }
   return alone.length === 0 ? line : [...line, '--', ...alone];
-}
-
-/** Reads `--permissions`, the permissions of the app's key. Default: `external_app`. Throws `KitError` with the usage of the command. */
-export function appPermissions(text: string | undefined, usage: string): readonly Permission[] {
-  try {
-    return readPermissions('--permissions', text) ?? ['external_app'];
-  } catch (error) {
-    if (error instanceof KitError) throw wrongArguments(messageOf(error), usage);
-    throw error;
-  }
 }

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { Endpoint } from './endpoint.ts';
 import { KitError } from './kit-error.ts';
 import { limits } from './limits.ts';
 
@@ -36,7 +35,8 @@ export interface WireRequest {
 
 /** A call on the wire: `encode` for what the app sends, `decode` for the 2xx body it gets. */
 export interface Call<Input, Output> {
-  readonly endpoint: Endpoint;
+  /** Name in metrics, traces and errors. */
+  readonly endpoint: string;
   encode(input: Input): WireRequest;
   /** Throws `z.ZodError` where a value that the app cannot do without is missing. */
   decode(body: unknown): Output;

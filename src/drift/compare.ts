@@ -120,29 +120,9 @@ function hasEmptyParent(fact: string, { facts }: Exchange): boolean {
   return facts[parent] === 'array' && !Object.keys(facts).some((name) => name.startsWith(`${parent}[]`));
 }
 
-/** The file of each call, below `src`. */
-const callFiles: Readonly<Record<WireCallName, string>> = {
-  renewToken: 'contract/external-app/renew-token.ts',
-  userDetail: 'contract/external-app/user-detail.ts',
-  createOperation: 'contract/external-app/create-operation.ts',
-  getOperation: 'contract/external-app/operation-status.ts',
-  initiateUpload: 'contract/external-app/initiate-upload.ts',
-  uploadChunk: 'contract/external-app/upload-chunk.ts',
-  completeUpload: 'contract/external-app/complete-upload.ts',
-  getFileStatus: 'contract/files/file-status.ts',
-  getDownloadUrl: 'contract/files/download-url.ts',
-  generateUploadId: 'contract/files/chunked-upload.ts',
-  uploadFileChunk: 'contract/files/chunked-upload.ts',
-  completeFileUpload: 'contract/files/chunked-upload.ts',
-  listModels: 'contract/inference/inference.ts',
-  runInference: 'contract/inference/inference.ts',
-  getInferenceStatus: 'contract/inference/inference.ts',
-  downloadInference: 'contract/inference/inference.ts',
-  getCatalog: 'contract/stac/read-catalog.ts',
-  getCollection: 'contract/stac/read-catalog.ts',
-  getItem: 'contract/stac/read-catalog.ts',
-  searchItems: 'contract/stac/read-catalog.ts',
-};
+/** The file of a call's row, below `src`. */
+const fileOf = (call: WireCallName) =>
+  `contract/calls/${call.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.ts`;
 
 /** Facts of an item by the assumption that they are. */
 const itemAssumptions: readonly (readonly [RegExp, AssumptionId])[] = [
@@ -191,7 +171,7 @@ function placeOf(
     named !== undefined
       ? { file: named.file, symbol: named.symbol }
       : one.call !== null
-        ? { file: callFiles[one.call], symbol: field === undefined ? one.call : `${one.call}.response.${field}` }
+        ? { file: fileOf(one.call), symbol: field === undefined ? one.call : `${one.call}.response.${field}` }
         : // Every exchange is one of a probe.
           (probes.find(({ id }) => id === probeId) as Probe).place;
   return { assumption: assumed?.id ?? null, place, profilePath };

@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { AxiosResponse } from 'axios';
-import { KitError, type Endpoint } from '../contract/index.ts';
+import { KitError } from '../contract/index.ts';
 import { bareHttp } from './bare-http.ts';
 import { startDeadline } from './deadline.ts';
 import { PlatformError, redirectRefused, unanswered } from './platform-error.ts';
@@ -68,7 +68,7 @@ const maxRedirects = 3;
 
 interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
   readonly url: URL;
-  readonly endpoint: Endpoint;
+  readonly endpoint: string;
   /** Default GET. */
   readonly method?: string;
   /** Default: none. */
@@ -161,7 +161,7 @@ export async function fetchTo(
   }
 }
 
-function refuseUnlessOk({ status, headers, data }: AxiosResponse<Readable>, endpoint: Endpoint): void {
+function refuseUnlessOk({ status, headers, data }: AxiosResponse<Readable>, endpoint: string): void {
   // Part of a file (206) is not what was asked for.
   if (status === 200) return;
   data.destroy();

@@ -3,7 +3,14 @@ import { Agent as HttpsAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import { Axios, isAxiosError } from 'axios';
 import * as z from 'zod';
-import type { Call, Content, Endpoint, WireBody, WireProfile, WireRequest } from '../contract/index.ts';
+import {
+  endpointsWhere,
+  type Call,
+  type Content,
+  type WireBody,
+  type WireProfile,
+  type WireRequest,
+} from '../contract/index.ts';
 import { startDeadline } from './deadline.ts';
 import { multipartBody, type StreamedBody } from './multipart-body.ts';
 import {
@@ -76,7 +83,7 @@ interface Answer {
   readonly header: (name: string) => string | undefined;
 }
 
-async function exchange(http: Axios, endpoint: Endpoint, request: WireRequest, options: SendOptions): Promise<Answer> {
+async function exchange(http: Axios, endpoint: string, request: WireRequest, options: SendOptions): Promise<Answer> {
   const deadline = startDeadline(options.timeoutMs, options.signal);
   const watch: BodyWatch = { onMoved: () => deadline.restart(), failure: null };
   const body = encodeBody(request.body, watch);
@@ -203,12 +210,7 @@ function exactInteger(_name: string, value: unknown, context?: { readonly source
 }
 
 /** Calls whose success may be plain text, because nobody needs a field of the response. */
-const answeredInWords: ReadonlySet<Endpoint> = new Set([
-  'upload.chunk',
-  'upload.complete',
-  'file.chunk',
-  'file.complete',
-]);
+const answeredInWords = endpointsWhere(({ needsNoField }) => needsNoField === true);
 
 /** True for words such as `Chunk uploaded successfully`. False for HTML and for JSON that was cut. */
 const isPlainText = ({ value }: Body, { header }: Answer) =>
@@ -238,7 +240,7 @@ function decode<Output>(call: Call<never, Output>, body: Body, answer: Answer): 
 }
 
 function answerError(
-  endpoint: Endpoint,
+  endpoint: string,
   profile: WireProfile,
   answer: Answer,
   body: unknown,

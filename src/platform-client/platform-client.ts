@@ -7,7 +7,6 @@ import type {
   CompleteUploadRequest,
   Content,
   CreatedOperation,
-  Endpoint,
   FileStatusView,
   GenerateUploadIdInput,
   InitiatedUpload,
@@ -24,7 +23,7 @@ import type {
   UserDetail,
   WireProfile,
 } from '../contract/index.ts';
-import { assumedProfile } from '../contract/index.ts';
+import { assumedProfile, endpointsWhere } from '../contract/index.ts';
 import { listCollections, type CollectionEntry } from './browse-catalog.ts';
 import { downloadTo, fetchTo, type Download } from './download.ts';
 import { createHttpTransport, type HttpTransport } from './http-transport.ts';
@@ -40,7 +39,7 @@ export interface ClientLog {
 
 /** One try of a call, for those who count. */
 export interface ObservedCall {
-  readonly endpoint: Endpoint;
+  readonly endpoint: string;
   /** `ok`, the HTTP status that was no success, or `unanswered`. */
   readonly result: string;
   readonly durationMs: number;
@@ -66,7 +65,10 @@ export interface PlatformClientOptions {
   readonly now?: () => number;
 }
 
-const longCalls: ReadonlySet<Endpoint> = new Set(['upload.chunk', 'file.chunk', 'upload.complete', 'file.complete']);
+/** Calls that are answered only after the platform has read or assembled a file. */
+const longCalls = endpointsWhere(({ isLong }) => isLong === true);
+/** Calls that whoever polls repeats. */
+const polls = endpointsWhere(({ retries }) => retries === false);
 
 /** Options of a call: a signal that ends it. */
 export interface CallOptions {
@@ -151,7 +153,8 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     signal: AbortSignal | undefined,
     secrets: string[],
   ) {
-    return repeat(() => sendOnce(call, input, signal, secrets), signal);
+    const attempt = () => sendOnce(call, input, signal, secrets);
+    return polls.has(call.endpoint) ? attempt() : repeat(attempt, signal);
   }
 
   function sendOnce<Input, Output>(
@@ -165,11 +168,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   }
 
   /** One try, told to whoever counts. */
-  async function observed<T>(
-    endpoint: Endpoint,
-    signal: AbortSignal | undefined,
-    attempt: () => Promise<T>,
-  ): Promise<T> {
+  async function observed<T>(endpoint: string, signal: AbortSignal | undefined, attempt: () => Promise<T>): Promise<T> {
     const from = performance.now();
     const observe = (result: string) => options.onCall?.({ endpoint, result, durationMs: performance.now() - from });
     try {
@@ -198,7 +197,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
         const ask = isPatient ? send : sendOnce;
         const renewed = await ask(profile.calls.renewToken, { token }, undefined, [token]);
         options.log?.debug(
-          { endpoint: 'token.renew' satisfies Endpoint, rotated: renewed.token !== token },
+          { endpoint: profile.calls.renewToken.endpoint, rotated: renewed.token !== token },
           'identity token renewed',
         );
         return renewed;
@@ -210,21 +209,21 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       wire: Call<Input, Output>,
       input: Omit<Input, 'token'>,
       { signal }: CallOptions = {},
-      isPatient = true,
-    ): Promise<Output> =>
+    ): Promise<Output> => {
+      const isPatient = !polls.has(wire.endpoint);
       // TypeScript does not put a type parameter together again from `Omit` and the field left out.
-      keeper.use((token) => sendOnce(wire, { ...input, token } as Input, signal, [token]), {
+      return keeper.use((token) => sendOnce(wire, { ...input, token } as Input, signal, [token]), {
         repeat: (attempt) => (isPatient ? repeat(attempt, signal) : attempt()),
         before: mayCall,
         ...{ isPatient, signal },
       });
+    };
 
     return {
       keepAlive: ({ signal } = {}) => keeper.keepAlive(signal),
       userDetail: (o) => call(profile.calls.userDetail, {}, o),
       createOperation: (input, o) => call(profile.calls.createOperation, input, o),
-      // Asked again by whoever polls, at the pace that the platform wants of polls (spec 4.8, rule 2).
-      getOperation: (input, o) => call(profile.calls.getOperation, input, o, false),
+      getOperation: (input, o) => call(profile.calls.getOperation, input, o),
       initiateUpload: (upload, o) => call(profile.calls.initiateUpload, { upload }, o),
       uploadChunk: (input, o) => call(profile.calls.uploadChunk, input, o),
       completeUpload: (completion, o) => call(profile.calls.completeUpload, { completion }, o),
@@ -240,12 +239,12 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     completeFileUpload: (completion, o) => send(profile.calls.completeFileUpload, { completion }, o?.signal, []),
     listModels: (o) => send(profile.calls.listModels, {}, o?.signal, []),
     runInference: (input, o) => send(profile.calls.runInference, input, o?.signal, []),
-    getInferenceStatus: (inferenceId, o) => sendOnce(profile.calls.getInferenceStatus, { inferenceId }, o?.signal, []),
+    getInferenceStatus: (inferenceId, o) => send(profile.calls.getInferenceStatus, { inferenceId }, o?.signal, []),
     async downloadInference({ inferenceJobId, ...wanted }, o) {
+      const { endpoint } = profile.calls.downloadInference;
       const { method, path, query, headers } = profile.calls.downloadInference.encode({ inferenceJobId });
       const url = new URL(`${options.baseUrl}${path}`);
       for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value);
-      const endpoint: Endpoint = 'inference.download';
       const file = {
         ...wanted,
         url,

@@ -1,4 +1,4 @@
-import { KitError, type Endpoint, type ErrorCode, type ValidationDetail } from '../contract/index.ts';
+import { KitError, type ErrorCode, type ValidationDetail } from '../contract/index.ts';
 
 /** Failures that are no answer of the platform, beside the contract's own codes. */
 export type TransportCode =
@@ -16,7 +16,7 @@ const transient4xx: ReadonlySet<number> = new Set([408, 425, 429]);
 /** A call to the platform that did not succeed. Holds no token, key or address. */
 export class PlatformError extends KitError {
   declare readonly code: ErrorCode | TransportCode;
-  readonly endpoint: Endpoint;
+  readonly endpoint: string;
   /** The platform's HTTP status; null where there was no answer. */
   readonly platformStatus: number | null;
   readonly requestId: string | null;
@@ -26,7 +26,7 @@ export class PlatformError extends KitError {
   readonly retryAfterMs: number | null;
 
   constructor(
-    endpoint: Endpoint,
+    endpoint: string,
     code: ErrorCode | TransportCode,
     reason: string,
     facts: {
@@ -58,7 +58,7 @@ export class PlatformError extends KitError {
 
 /** Makes the error for a redirect, because the app follows none. `advice` ends the message. */
 export const redirectRefused = (
-  endpoint: Endpoint,
+  endpoint: string,
   status: number,
   facts: ConstructorParameters<typeof PlatformError>[3],
   advice = '',
@@ -81,7 +81,7 @@ const intermediaryAdvice: Readonly<Record<number, string>> = {
 export const isIntermediaryStatus = (status: number): boolean => intermediaryAdvice[status] !== undefined;
 
 export const intermediaryRefused = (
-  endpoint: Endpoint,
+  endpoint: string,
   status: number,
   facts: ConstructorParameters<typeof PlatformError>[3],
 ): PlatformError =>
@@ -91,7 +91,7 @@ export const intermediaryRefused = (
  * Makes the error for a call without a complete response. `ended` is the message if the deadline of the call ended it. The error leaves out the cause, which
  * may contain the address and the headers.
  */
-export function unanswered(endpoint: Endpoint, error: unknown, ended: string | null): PlatformError {
+export function unanswered(endpoint: string, error: unknown, ended: string | null): PlatformError {
   if (ended !== null) return new PlatformError(endpoint, 'timeout', ended);
   const { code }: { code?: unknown } = error ?? {};
   const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(code) ? code : 'broken';

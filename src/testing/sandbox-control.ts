@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { KitError, type AppManifest } from '../contract/index.ts';
 import type { controlAnswers } from '../sandbox/control/answers.ts';
 import type { Permission } from '../sandbox/identity/permissions.ts';
-import type { newFault } from '../sandbox/control/fault.ts';
+import type { newFault } from '../sandbox/call/fault.ts';
 import { sandboxCall, type SandboxAddress } from './sandbox-call.ts';
 
 type Answers = { readonly [Name in keyof typeof controlAnswers]: z.output<(typeof controlAnswers)[Name]> };

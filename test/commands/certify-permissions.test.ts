@@ -5,7 +5,7 @@ import { junitOf, permissionLines } from '../../src/commands/certify/outputs.ts'
 import { contradiction } from '../../src/commands/certify/recheck.ts';
 import { exitStatusOf, summarize, type Report } from '../../src/commands/certify/report.ts';
 import { startOwnSandbox } from '../../src/commands/own-sandbox.ts';
-import { appPermissions } from '../../src/commands/arguments.ts';
+import { appPermissions } from '../../src/commands/permissions.ts';
 import { assumedProfile } from '../../src/contract/index.ts';
 import { scratchFolder } from '../../src/files/index.ts';
 

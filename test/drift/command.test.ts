@@ -70,7 +70,7 @@ test(
     const told = await drift([...at, '--json', 'report.json'], env);
     expect(told.status).toBe(1);
     expect(told.text).toContain('BREAKS THE APP  user-detail/of the launch');
-    expect(told.text).toContain('src/contract/external-app/user-detail.ts (userDetail.response.id');
+    expect(told.text).toContain('src/contract/calls/user-detail.ts (userDetail.response.id');
     expect(told.text).toContain('one operation named "drift"');
     expect(told.text).not.toContain(token);
     const differences = (

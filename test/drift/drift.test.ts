@@ -59,7 +59,7 @@ const routes: readonly (Route & { readonly files: RegExp; readonly call: WireCal
     ['POST', '/external-app/token/[^/]+/renew', 'renew-token|limits', 'renewToken'],
     ['GET', '/external-app/user/[^/]+/detail', 'user-detail', 'userDetail'],
     ['POST', '/external-app/operation/[^/]+', 'create-operation|limits', 'createOperation'],
-    ['GET', '/external-app/operation/[^/]+', 'operation-status|create-operation', 'getOperation'],
+    ['GET', '/external-app/operation/[^/]+', 'get-operation|create-operation', 'getOperation'],
     ['POST', '/external-app/file/[^/]+/upload/initiate', 'initiate-upload|wire-profile', 'initiateUpload'],
     ['POST', '/external-app/file/[^/]+/upload/chunk', 'upload-chunk|limits', 'uploadChunk'],
     ['POST', '/external-app/file/[^/]+/upload/complete', 'complete-upload', 'completeUpload'],

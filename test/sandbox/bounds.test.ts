@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Request, Response } from 'express';
 import { expect, test, vi } from 'vitest';
-import { applyFault } from '../../src/sandbox/control/apply-fault.ts';
+import { applyFault } from '../../src/sandbox/call/apply-fault.ts';
 import { callContext } from '../../src/sandbox/web/call-context.ts';
 import { startSandbox } from '../support/sandbox.ts';
 

@@ -50,8 +50,8 @@ test('describes each field and parameter, offers no forbidden one, and declares 
   const used = new Set(fields.map(({ path }) => keyOf(path)));
   expect(Object.keys(descriptions).filter((key) => !used.has(key))).toEqual([]);
   const names = fields.map(({ path }) => path.join('.'));
-  expect(names).toContain('postSearch.in.bbox');
-  expect(names).not.toContain('postSearch.in.page');
+  expect(names).toContain('searchItems.in.bbox');
+  expect(names).not.toContain('searchItems.in.page');
   expect(names).not.toContain('getSearch.token');
   const tags = Object.values(document.paths ?? {}).flatMap((item) =>
     Object.values(item as Record<string, { tags?: string[] }>).flatMap((call) => call.tags ?? []),

@@ -1,7 +1,8 @@
 import { didYouMean } from '../../contract/did-you-mean.ts';
 import { resolve } from 'node:path';
 import type { Permission } from '../../sandbox/identity/permissions.ts';
-import { appPermissions, wrongArguments, type Given } from '../arguments.ts';
+import { wrongArguments, type Given } from '../arguments.ts';
+import { appPermissions } from '../permissions.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';
 
 /** Request that starts an app that waits for a click. It goes to the place that the launch led to. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
 import { KitError, type OperationStatus } from '../../contract/index.ts';
 import type { controlAnswers } from '../../sandbox/control/answers.ts';
-import { faultText, type newFault } from '../../sandbox/control/fault.ts';
+import { faultText, type newFault } from '../../sandbox/call/fault.ts';
 import { spanText } from '../../sandbox/marketplace/launch-events.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
 

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Permission } from '../../sandbox/identity/permissions.ts';
-import { appPermissions, wrongArguments, type Given } from '../arguments.ts';
+import { wrongArguments, type Given } from '../arguments.ts';
+import { appPermissions } from '../permissions.ts';
 
 export const decisions = ['approve', 'reject', 'expire'] as const;
 

@@ -3,7 +3,7 @@ import { didYouMean } from '../did-you-mean.ts';
 import { KitError } from '../kit-error.ts';
 import { errorCodes } from '../error-codes.ts';
 import { callChanges, wireName, type CallChanges } from './call-changes.ts';
-import { completionFields } from '../external-app/complete-upload.ts';
+import { completionFields } from '../files/completion-fields.ts';
 import { wireCallNames, wireCalls, type AssumedCall, type WireCallName } from './wire-calls.ts';
 import { changedForm, pathFieldsOf, type WireField } from './wire-form.ts';
 
@@ -48,7 +48,7 @@ const schema = z.strictObject({
       codes: z.partialRecord(z.enum(errorCodes), z.string()).optional(),
     })
     .optional(),
-  calls: z.partialRecord(z.enum(wireCallNames), callChanges).optional(),
+  calls: z.partialRecord(z.enum(wireCallNames as readonly [WireCallName, ...WireCallName[]]), callChanges).optional(),
 });
 
 /**

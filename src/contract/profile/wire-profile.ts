@@ -1,54 +1,9 @@
 import * as z from 'zod';
 import { platformErrors, validationDetail, type ErrorCode, type ValidationDetail } from '../error-codes.ts';
 import { hasKey } from '../keys.ts';
-import {
-  completeUpload,
-  type CompletedUpload,
-  type CompletionField,
-  type CompleteUploadInput,
-} from '../external-app/complete-upload.ts';
-import { createOperation, type CreatedOperation, type CreateOperationInput } from '../external-app/create-operation.ts';
-import { initiateUpload, type InitiatedUpload, type InitiateUploadInput } from '../external-app/initiate-upload.ts';
-import { getOperation, type OperationStatusInput, type OperationView } from '../external-app/operation-status.ts';
-import { renewToken, type RenewedToken, type RenewTokenInput } from '../external-app/renew-token.ts';
-import { uploadChunk, type UploadChunkInput, type UploadedChunk } from '../external-app/upload-chunk.ts';
-import { userDetail, type UserDetail, type UserDetailInput } from '../external-app/user-detail.ts';
-import { getDownloadUrl, type DownloadUrlInput } from '../files/download-url.ts';
-import { getFileStatus, type FileStatusInput, type FileStatusView } from '../files/file-status.ts';
-import {
-  completeFileUpload,
-  generateUploadId,
-  uploadFileChunk,
-  type BegunUpload,
-  type CompleteFileUploadInput,
-  type GenerateUploadIdInput,
-  type UploadedFile,
-  type UploadFileChunkInput,
-} from '../files/chunked-upload.ts';
-import {
-  downloadInference,
-  getInferenceStatus,
-  listModels,
-  runInference,
-  type KnownJob,
-  type KnownModels,
-  type RunInferenceInput,
-} from '../inference/inference.ts';
-import {
-  getCatalog,
-  getCollection,
-  getItem,
-  searchItems,
-  type CatalogItem,
-  type CatalogItems,
-  type CatalogNode,
-  type GetCatalogInput,
-  type GetCollectionInput,
-  type GetItemInput,
-  type SearchItemsInput,
-} from '../stac/read-catalog.ts';
+import { calls, type ProfileCalls } from '../calls.ts';
+import type { CompletionField } from '../files/completion-fields.ts';
 import { collectionOfUploads } from '../file.ts';
-import type { Call } from '../wire.ts';
 import type { WireChanges } from './wire-changes.ts';
 import { assumedLimits, type WireLimits } from './wire-limits.ts';
 
@@ -71,29 +26,7 @@ export interface WireProfile {
   readonly name: string;
   /** Headers that carry the API key (spec 5). */
   authenticate(apiKey: string): Record<string, string>;
-  readonly calls: {
-    readonly renewToken: Call<RenewTokenInput, RenewedToken>;
-    readonly userDetail: Call<UserDetailInput, UserDetail>;
-    readonly createOperation: Call<CreateOperationInput, CreatedOperation>;
-    readonly getOperation: Call<OperationStatusInput, OperationView>;
-    readonly initiateUpload: Call<InitiateUploadInput, InitiatedUpload>;
-    readonly uploadChunk: Call<UploadChunkInput, UploadedChunk>;
-    readonly completeUpload: Call<CompleteUploadInput, CompletedUpload>;
-    readonly getFileStatus: Call<FileStatusInput, FileStatusView>;
-    readonly getDownloadUrl: Call<DownloadUrlInput, string>;
-    readonly generateUploadId: Call<GenerateUploadIdInput, BegunUpload>;
-    readonly uploadFileChunk: Call<UploadFileChunkInput, unknown>;
-    readonly completeFileUpload: Call<CompleteFileUploadInput, UploadedFile>;
-    readonly listModels: Call<object, KnownModels>;
-    readonly runInference: Call<RunInferenceInput, KnownJob>;
-    readonly getInferenceStatus: Call<{ inferenceId: string }, KnownJob>;
-    /** Answers the file itself: only `encode` is asked. */
-    readonly downloadInference: Call<{ inferenceJobId: string }, unknown>;
-    readonly getCatalog: Call<GetCatalogInput, CatalogNode>;
-    readonly getCollection: Call<GetCollectionInput, CatalogNode>;
-    readonly getItem: Call<GetItemInput, CatalogItem>;
-    readonly searchItems: Call<SearchItemsInput, CatalogItems>;
-  };
+  readonly calls: ProfileCalls;
   decodeError(status: number, body: unknown): WireError;
   /** Query parameter or form field in which a launch hands over the identity token. */
   readonly launchTokenField: string;
@@ -140,28 +73,7 @@ const lenientError = z.object({
 export const assumedProfile: WireProfile = {
   name: 'assumed',
   authenticate: (apiKey) => ({ [apiKeyHeader]: apiKey }),
-  calls: {
-    renewToken,
-    userDetail,
-    createOperation,
-    getOperation,
-    initiateUpload,
-    uploadChunk,
-    completeUpload,
-    getFileStatus,
-    getDownloadUrl,
-    generateUploadId,
-    uploadFileChunk,
-    completeFileUpload,
-    listModels,
-    runInference,
-    getInferenceStatus,
-    downloadInference,
-    getCatalog,
-    getCollection,
-    getItem,
-    searchItems,
-  },
+  calls,
   decodeError(_status, body) {
     const read = lenientError.safeParse(body);
     const error = read.success ? read.data : {};

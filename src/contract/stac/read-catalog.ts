@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { fillPath, tolerant, type Call } from '../wire.ts';
-import { stacPaths } from './objects.ts';
+import { tolerant } from '../wire.ts';
 
 /** An item as a client that wants its data needs it; what the platform leaves out is undefined. */
 export interface CatalogItem {
@@ -119,7 +118,8 @@ function inOrder(
   });
 }
 
-function readItem(body: unknown): CatalogItem {
+/** An item as the client reads it. Throws `z.ZodError` if it has no identifier. */
+export function readItem(body: unknown): CatalogItem {
   const { properties: of, assets: has, ...rest } = item.parse(body);
   return {
     ...rest,
@@ -151,71 +151,15 @@ function childOf(link: unknown): CatalogNode['children'] {
   }
 }
 
-function readNode(body: unknown): CatalogNode {
+/** A catalog or collection as the client reads it. Throws `z.ZodError` if it has no identifier. */
+export function readNode(body: unknown): CatalogNode {
   const { id, title, description, links } = node.parse(body);
   return { id, title, description, children: (links ?? []).flatMap(childOf) };
 }
 
-/** Input of `getCatalog` (spec 4.1). */
-export type GetCatalogInput = { catalogId: string | null };
-/** GET /public/stac/ (null: the root) and /public/stac/catalogs/{catalogId} (spec 4.1). */
-export const getCatalog = {
-  endpoint: 'stac.catalog',
-  encode: ({ catalogId }: GetCatalogInput) => ({
-    method: 'GET',
-    path: catalogId === null ? `${stacPaths.root}/` : fillPath(stacPaths.catalog, { catalogId }),
-  }),
-  decode: readNode,
-} as const satisfies Call<GetCatalogInput, CatalogNode>;
-
-/** Input of `getCollection` (spec 4.1). */
-export type GetCollectionInput = { collectionId: string };
-/** GET /public/stac/collections/{collectionId} (spec 4.1). */
-export const getCollection = {
-  endpoint: 'stac.collection',
-  encode: ({ collectionId }: GetCollectionInput) => ({
-    method: 'GET',
-    path: fillPath(stacPaths.collection, { collectionId }),
-  }),
-  decode: readNode,
-} as const satisfies Call<GetCollectionInput, CatalogNode>;
-
-/** Input of `getItem` (spec 4.1). */
-export type GetItemInput = { collectionId: string; itemId: string };
-/** GET /public/stac/collections/{collectionId}/items/{id} (spec 4.1). */
-export const getItem = {
-  endpoint: 'stac.item',
-  encode: ({ collectionId, itemId }: GetItemInput) => ({
-    method: 'GET',
-    path: fillPath(stacPaths.item, { collectionId, id: itemId }),
-  }),
-  decode: readItem,
-} as const satisfies Call<GetItemInput, CatalogItem>;
-
-/** Input of `searchItems` (spec 4.2). */
-export interface SearchItemsInput {
-  /** [west, south, east, north]. */
-  readonly bbox: readonly number[];
-  readonly collections: readonly string[];
-  /** `<start>/<end>`. */
-  readonly datetime: string;
-  readonly limit?: number;
-  readonly offset?: number;
-  readonly sortby?: readonly { readonly field: string; readonly direction: 'asc' | 'desc' }[];
+/** A page of items as the client reads it. Skips items without an identifier: they are of no use, but must not spoil the others. */
+export function readItems(body: unknown): CatalogItems {
+  const { features, numberMatched } = page.parse(body);
+  const items = features.flatMap((feature) => (item.safeParse(feature).success ? [readItem(feature)] : []));
+  return { items, numberMatched };
 }
-/** POST /public/stac/search (spec 4.2), by the fields that the spec shows. */
-export const searchItems = {
-  endpoint: 'stac.search',
-  encode: (input: SearchItemsInput) => ({
-    method: 'POST',
-    path: stacPaths.search,
-    headers: { accept: 'application/geo+json' },
-    body: { kind: 'json', value: input },
-  }),
-  decode(body: unknown): CatalogItems {
-    const { features, numberMatched } = page.parse(body);
-    // Skips an item without identifier: it is of no use, but must not spoil the others.
-    const items = features.flatMap((feature) => (item.safeParse(feature).success ? [readItem(feature)] : []));
-    return { items, numberMatched };
-  },
-} as const satisfies Call<SearchItemsInput, CatalogItems>;

@@ -77,5 +77,5 @@ export function readable<T extends object>(read: () => T): Partial<T> {
   }
 }
 
-export const launchPlace: Place = { file: 'contract/external-app/create-operation.ts', symbol: 'createOperation' };
+export const launchPlace: Place = { file: 'contract/calls/create-operation.ts', symbol: 'createOperation' };
 export const refusal = { expect: 'refusal' } as const;

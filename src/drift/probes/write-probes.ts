@@ -17,7 +17,7 @@ import {
   type Place,
 } from './probe.ts';
 
-const filePlace: Place = { file: 'contract/files/chunked-upload.ts', symbol: 'completeFileUpload' };
+const filePlace: Place = { file: 'contract/calls/complete-file-upload.ts', symbol: 'completeFileUpload' };
 const settleMs = 60_000;
 
 async function settled(at: Conversation, name: string, fileId: string): Promise<void> {
@@ -130,7 +130,7 @@ export const write = [
   probe(
     'direct-upload',
     'write',
-    { file: 'contract/files/upload-file.ts', symbol: 'uploadFile' },
+    { file: 'contract/calls/upload-file.ts', symbol: 'uploadFile' },
     async (at, found) => {
       if (!found.isApproved) throw new NotObserved('no operation is approved');
       const file = { field: 'file', fileName: 'drift-direct.geojson', content: delivered };

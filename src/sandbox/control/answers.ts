@@ -8,14 +8,14 @@ import {
   instant,
   operationStatus,
   sourceType,
+  endpoints,
 } from '../../contract/index.ts';
 import { permissions } from '../identity/permissions.ts';
-import { platformEndpoints } from '../platform-endpoints.ts';
 import { renewPolicies } from '../marketplace/launch.ts';
 import type { Rule } from '../referee/rules/rule.ts';
 import { advisories, results, rules } from '../referee/verdict.ts';
-import { faultFields } from './fault.ts';
-import { newRateLimit } from './rate-limit.ts';
+import { faultFields } from '../call/fault.ts';
+import { newRateLimit } from '../call/rate-limit.ts';
 
 const user = z.object({ id: z.string(), email: z.string(), name: z.string(), organization: z.string() });
 const fault = faultFields
@@ -65,7 +65,7 @@ const judgedRule = (of: readonly Rule[]) =>
           z.object({
             id: z.int(),
             at: instant,
-            endpoint: z.enum(platformEndpoints),
+            endpoint: z.enum(endpoints),
             status: z.int().nullable(),
           }),
         ),
@@ -160,7 +160,7 @@ export const controlAnswers = {
         id: z.int(),
         at: instant,
         launchAt: instant,
-        endpoint: z.enum(platformEndpoints),
+        endpoint: z.enum(endpoints),
         method: z.string(),
         /** With `{token}` for the token. */
         path: z.string(),

@@ -2,9 +2,9 @@ import { Router } from 'express';
 import type { MarketplaceStores } from '../marketplace/marketplace-slice.ts';
 import type { Services, Slice } from '../slices.ts';
 import type { CatalogStores } from '../stac/catalog-slice.ts';
-import { Faults } from './faults.ts';
-import { requireAdmin, requireOwnHost, requireOwnOrigin } from './guards.ts';
-import { RateLimit } from './rate-limit.ts';
+import { Faults } from '../call/faults.ts';
+import { requireAdmin, requireOwnHost, requireOwnOrigin } from '../call/guards.ts';
+import { RateLimit } from '../call/rate-limit.ts';
 import { controlRoutes, type ControlOptions } from './routes.ts';
 
 export interface ControlStores {

@@ -24,9 +24,9 @@ import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { jsonBody } from '../web/json-body.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { newFault } from './fault.ts';
-import type { Faults } from './faults.ts';
-import { newRateLimit, type RateLimit } from './rate-limit.ts';
+import { newFault } from '../call/fault.ts';
+import type { Faults } from '../call/faults.ts';
+import { newRateLimit, type RateLimit } from '../call/rate-limit.ts';
 
 export interface ControlOptions {
   readonly apps: Apps;

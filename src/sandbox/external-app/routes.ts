@@ -1,4 +1,4 @@
-import { Router, type Request, type RequestHandler, type Response } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
 import {
   completeUpload,
   createOperation,
@@ -11,10 +11,11 @@ import {
   type ExternalAppEndpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { serverErrorMessage } from '../control/before-call.ts';
-import { applyFault, bodyOf } from '../control/apply-fault.ts';
-import type { Faults } from '../control/faults.ts';
-import type { RateLimit } from '../control/rate-limit.ts';
+import { serverErrorMessage } from '../call/before-call.ts';
+import { applyFault, bodyOf } from '../call/apply-fault.ts';
+import { CallRouter, type Route } from '../call/call-router.ts';
+import type { Faults } from '../call/faults.ts';
+import type { RateLimit } from '../call/rate-limit.ts';
 import { isRecord } from '../../files/index.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
 import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
@@ -26,8 +27,6 @@ import type { UploadEngine } from '../uploads/upload-engine.ts';
 import { externalAppRules } from '../uploads/upload-rules.ts';
 import { sessionNotFound, type UploadSession, type UploadSessions } from '../uploads/upload-sessions.ts';
 import { contextOf } from '../web/call-context.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
-import { jsonBody } from '../web/json-body.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { readIdempotencyKey, requireApproved, type Operation, type Operations } from './operations.ts';
 
@@ -63,11 +62,13 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     trace,
     refusedFields,
   } = options;
-  const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, ['external_app'], () => new SandboxError('authentication_failed'));
 
-  /** Returns the handlers that run before the work of a call. `authenticate` returns the launch of the token. */
-  function before(endpoint: ExternalAppEndpoint, authenticate: (token: string) => string): RequestHandler[] {
+  /** Returns the handlers that run before the body of a call is read. */
+  function before({ endpoint }: { readonly endpoint: ExternalAppEndpoint }): RequestHandler[] {
+    // A renewal is judged by its own rule: it is accepted for a while after the token's end.
+    const authenticate = (token: string) =>
+      endpoint === renewToken.endpoint ? tokens.requireRenewable(token) : tokens.authenticate(token);
     const record: RequestHandler = (req, res, next) => {
       const caller = tokens.identify(tokenOf(req));
       trace.begin(req, res, endpoint, caller, caller && operationSoFar(endpoint, req, caller.launchId));
@@ -97,8 +98,6 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     return named?.launchId === launchId ? named : null;
   }
 
-  const live = (token: string) => tokens.authenticate(token);
-
   /** For the referee: the operation that a call names, its status as the call came in, or that it is another launch's. */
   function noteOperation(res: Response, operationId: string | null): void {
     if (operationId === null) return;
@@ -120,68 +119,6 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     else noteOperation(res, (byId ?? byKey)?.operationId ?? null);
   }
 
-  router
-    .route(renewToken.path)
-    // A renewal is judged by its own rule: it is accepted for a while after the token's end.
-    .post(...before('token.renew', (token) => tokens.requireRenewable(token)), (req, res) => {
-      const launch = launches.get(launchOf(res));
-      const issued = tokens.renew(tokenOf(req), launch);
-      contextOf(res).notes.detail['rotated'] = issued.token !== tokenOf(req);
-      res.json({ token: issued.token, expiresAt: iso(issued.expiresAtMs) });
-    })
-    .all(methodNotAllowed('POST'));
-
-  router
-    .route(userDetail.path)
-    .get(...before('user.detail', live), (_req, res) => {
-      const user = users.find(launches.get(launchOf(res)).userId);
-      if (!user) throw new Error('a launch of a user that is gone');
-      res.json(user);
-    })
-    .all(methodNotAllowed('GET'));
-
-  router
-    .route(createOperation.path)
-    .post(...before('operation.create', live), jsonBody, (req, res) => {
-      const idempotencyKey = readIdempotencyKey(req.get(createOperation.idempotencyHeader));
-      const request = parseValues(createOperation.request, req.body);
-      const operation = operations.create(launchOf(res), request, idempotencyKey);
-      contextOf(res).notes.detail['operationId'] = operation.id;
-      res.json({
-        operationId: operation.id,
-        status: 'REQUESTED',
-        createdAt: iso(operation.createdAtMs),
-        expiresAt: iso(operation.expiresAtMs),
-      });
-    })
-    .get(...before('operation.status', live), (req, res) => {
-      const { operationId } = parseValues(getOperation.query, req.query);
-      noteOperation(res, operationId);
-      const operation = operations.getOfLaunch(operationId, launchOf(res));
-      res.json({
-        operationId: operation.id,
-        status: operation.status,
-        name: operation.name,
-        createdAt: iso(operation.createdAtMs),
-        updatedAt: iso(operation.updatedAtMs),
-        expiresAt: iso(operation.expiresAtMs),
-      });
-    })
-    .all(methodNotAllowed('GET', 'POST'));
-
-  router
-    .route(initiateUpload.path)
-    .post(...before('upload.initiate', live), jsonBody, (req, res) => {
-      noteOperation(res, textOf(req.body, 'operationId'));
-      const request = parseValues(initiateUpload.request, req.body);
-      const operation = operations.getOfLaunch(request.operationId, launchOf(res));
-      requireApproved(operation);
-      const session = uploads.initiate({ launchId: launchOf(res), operationId: operation.id }, request.fileName);
-      Object.assign(contextOf(res).notes.detail, { uploadId: session.id, key: session.key });
-      res.json({ uploadId: session.id, key: session.key });
-    })
-    .all(methodNotAllowed('POST'));
-
   /** An upload session of this launch, while its operation is approved. */
   const access = (res: Response) => ({
     rules: externalAppRules,
@@ -192,48 +129,94 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     },
   });
 
-  router
-    .route(uploadChunk.path)
-    .post(...before('upload.chunk', live), async (req, res) => {
-      const part = await uploads.receiveChunk(req, bodyOf(req, res), {
-        ...access(res),
-        onFields({ uploadId, key, partNumber }) {
-          noteUpload(res, uploadId, key);
-          contextOf(res).notes.detail['partNumber'] = partNumber;
-        },
-        onMalformed(fields) {
-          noteUpload(res, textOf(fields, 'uploadId'), textOf(fields, 'key'));
-          const partNumber = textOf(fields, 'partNumber');
-          if (partNumber !== null && /^-?\d{1,9}$/.test(partNumber))
-            contextOf(res).notes.detail['partNumber'] = Number(partNumber);
-        },
-      });
-      contextOf(res).notes.detail['size'] = part.size;
-      res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
-    })
-    .all(methodNotAllowed('POST'));
+  const calls = new CallRouter<Route & { readonly endpoint: ExternalAppEndpoint }>(before);
 
-  router
-    .route(completeUpload.path)
-    .post(...before('upload.complete', live), jsonBody, async (req, res) => {
-      noteUpload(res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
-      const request = parseValues(completeUpload.request, req.body);
-      const refused = refusedFields.filter((name) => request[name] !== undefined);
-      if (refused.length > 0)
-        throw invalid(refused.map((path) => ({ path, message: 'is no field of a completion on this platform' })));
-      contextOf(res).notes.detail['fileSize'] = request.fileSize;
-      const userId = launches.get(launchOf(res)).userId;
-      const file = await uploads.complete(request, () => userId, {
-        ...access(res),
-        failsInWork: contextOf(res).failsInWork ?? false,
-      });
-      processing.wake();
-      contextOf(res).notes.detail['fileId'] = file.id;
-      res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
-    })
-    .all(methodNotAllowed('POST'));
+  calls.on(renewToken, (req, res) => {
+    const launch = launches.get(launchOf(res));
+    const issued = tokens.renew(tokenOf(req), launch);
+    contextOf(res).notes.detail['rotated'] = issued.token !== tokenOf(req);
+    res.json({ token: issued.token, expiresAt: iso(issued.expiresAtMs) });
+  });
 
-  return router;
+  calls.on(userDetail, (_req, res) => {
+    const user = users.find(launches.get(launchOf(res)).userId);
+    if (!user) throw new Error(`the user of launch ${launchOf(res)} was not found`);
+    res.json(user);
+  });
+
+  calls.on(createOperation, (req, res) => {
+    const idempotencyKey = readIdempotencyKey(req.get(createOperation.headers.idempotencyKey));
+    const request = parseValues(createOperation.request, req.body);
+    const operation = operations.create(launchOf(res), request, idempotencyKey);
+    contextOf(res).notes.detail['operationId'] = operation.id;
+    res.json({
+      operationId: operation.id,
+      status: 'REQUESTED',
+      createdAt: iso(operation.createdAtMs),
+      expiresAt: iso(operation.expiresAtMs),
+    });
+  });
+
+  calls.on(getOperation, (req, res) => {
+    const { operationId } = parseValues(getOperation.query, req.query);
+    noteOperation(res, operationId);
+    const operation = operations.getOfLaunch(operationId, launchOf(res));
+    res.json({
+      operationId: operation.id,
+      status: operation.status,
+      name: operation.name,
+      createdAt: iso(operation.createdAtMs),
+      updatedAt: iso(operation.updatedAtMs),
+      expiresAt: iso(operation.expiresAtMs),
+    });
+  });
+
+  calls.on(initiateUpload, (req, res) => {
+    noteOperation(res, textOf(req.body, 'operationId'));
+    const request = parseValues(initiateUpload.request, req.body);
+    const operation = operations.getOfLaunch(request.operationId, launchOf(res));
+    requireApproved(operation);
+    const session = uploads.initiate({ launchId: launchOf(res), operationId: operation.id }, request.fileName);
+    Object.assign(contextOf(res).notes.detail, { uploadId: session.id, key: session.key });
+    res.json({ uploadId: session.id, key: session.key });
+  });
+
+  calls.on(uploadChunk, async (req, res) => {
+    const part = await uploads.receiveChunk(req, bodyOf(req, res), {
+      ...access(res),
+      onFields({ uploadId, key, partNumber }) {
+        noteUpload(res, uploadId, key);
+        contextOf(res).notes.detail['partNumber'] = partNumber;
+      },
+      onMalformed(fields) {
+        noteUpload(res, textOf(fields, 'uploadId'), textOf(fields, 'key'));
+        const partNumber = textOf(fields, 'partNumber');
+        if (partNumber !== null && /^-?\d{1,9}$/.test(partNumber))
+          contextOf(res).notes.detail['partNumber'] = Number(partNumber);
+      },
+    });
+    contextOf(res).notes.detail['size'] = part.size;
+    res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
+  });
+
+  calls.on(completeUpload, async (req, res) => {
+    noteUpload(res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
+    const request = parseValues(completeUpload.request, req.body);
+    const refused = refusedFields.filter((name) => request[name] !== undefined);
+    if (refused.length > 0)
+      throw invalid(refused.map((path) => ({ path, message: 'is no field of a completion on this platform' })));
+    contextOf(res).notes.detail['fileSize'] = request.fileSize;
+    const userId = launches.get(launchOf(res)).userId;
+    const file = await uploads.complete(request, () => userId, {
+      ...access(res),
+      failsInWork: contextOf(res).failsInWork ?? false,
+    });
+    processing.wake();
+    contextOf(res).notes.detail['fileId'] = file.id;
+    res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
+  });
+
+  return calls.finish();
 }
 
 function tokenOf(req: Request): string {

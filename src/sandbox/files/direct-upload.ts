@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { limits, uploadFile, type SourceType } from '../../contract/index.ts';
+import { fileName, limits, uploadFile, type SourceType } from '../../contract/index.ts';
 import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { requireRoom } from '../uploads/free-space.ts';
@@ -78,7 +78,7 @@ function insert(
 }
 
 function requireName(name: string | undefined): string {
-  const read = uploadFile.fileName.safeParse(name ?? '');
+  const read = fileName.safeParse(name ?? '');
   if (!read.success)
     throw invalid(
       read.error.issues.map(({ message }) => ({ path: uploadFile.fileField, message: `its name ${message}` })),

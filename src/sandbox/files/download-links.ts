@@ -1,4 +1,5 @@
-import { limits } from '../../contract/index.ts';
+import { fillPath, limits } from '../../contract/index.ts';
+import { signedCalls } from '../call/signed-calls.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { Signer } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
@@ -17,7 +18,7 @@ export function createDownloadLinks(signer: Signer, clock: SandboxClock, publicU
     create(fileId, useDefaultContentType) {
       const expires = String(clock.now() + limits.downloadUrlMs);
       const type = useDefaultContentType ? 'default' : 'none';
-      const url = new URL(`${publicUrl()}/download/${encodeURIComponent(fileId)}`);
+      const url = new URL(`${publicUrl()}${fillPath(signedCalls.download.path, { fileId })}`);
       url.search = new URLSearchParams({
         expires,
         type,

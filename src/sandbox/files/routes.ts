@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Router, type Request, type RequestHandler, type Response } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
 import {
   completeFileUpload,
   generateUploadId,
@@ -8,18 +8,19 @@ import {
   getFileStatus,
   uploadFile,
   uploadFileChunk,
+  type Endpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import type { BeforeCall } from '../control/before-call.ts';
-import { bodyOf } from '../control/apply-fault.ts';
+import type { BeforeCall } from '../call/before-call.ts';
+import { bodyOf } from '../call/apply-fault.ts';
+import { CallRouter, type Route } from '../call/call-router.ts';
+import { signedCalls } from '../call/signed-calls.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
 import { sessionNotFound } from '../uploads/upload-sessions.ts';
 import { contextOf } from '../web/call-context.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
-import { fieldsOf, formBody } from '../web/form-body.ts';
-import { jsonBody } from '../web/json-body.ts';
+import { fieldsOf } from '../web/form-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { receiveDirectUpload } from './direct-upload.ts';
 import type { DownloadLinks } from './download-links.ts';
@@ -44,7 +45,6 @@ export interface FileRoutesOptions {
 /** The file endpoints (spec 4.3 to 4.6) and the downloads themselves. */
 export function fileRoutes(options: FileRoutesOptions): Router {
   const { files, keys, before, uploads, processing, links, blobDir } = options;
-  const router = Router({ caseSensitive: true });
   const admin = requireApiKey(keys, ['files_admin'], unauthorized);
   const uploader = requireApiKey(keys, ['files_admin', 'files_upload'], unauthorized);
   const link: RequestHandler = (req, res, next) => {
@@ -70,79 +70,67 @@ export function fileRoutes(options: FileRoutesOptions): Router {
     res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
   }
 
-  router
-    .route(uploadFile.path)
-    .post(...before('file.upload', uploader), async (req, res) =>
-      answerUploaded(res, await receiveDirectUpload(req, options.uploaderId(), options)),
-    )
-    .all(methodNotAllowed('POST'));
+  const checks: Readonly<Record<string, RequestHandler>> = {
+    [getFileStatus.path]: admin,
+    [getDownloadUrl.path]: admin,
+    [signedCalls.download.path]: link,
+  };
+  const calls = new CallRouter<Route & { readonly endpoint: Endpoint }>(({ endpoint, path }) =>
+    before(endpoint, checks[path] ?? uploader),
+  );
 
-  router
-    .route(generateUploadId.path)
-    .post(...before('file.generate', uploader), formBody, (req, res) => {
-      const { fileName } = parseValues(generateUploadId.fields, {
-        ...queryText(req, 'fileName'),
-        ...fieldsOf(req),
-      });
-      const { id, key } = uploads.initiate({ launchId: null, operationId: null }, fileName);
-      res.json({ uploadId: id, key });
-    })
-    .all(methodNotAllowed('POST'));
+  calls.on(uploadFile, async (req, res) =>
+    answerUploaded(res, await receiveDirectUpload(req, options.uploaderId(), options)),
+  );
 
-  router
-    .route(uploadFileChunk.path)
-    .post(...before('file.chunk', uploader), async (req, res) => {
-      const part = await uploads.receiveChunk(req, bodyOf(req, res), access);
-      res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
-    })
-    .all(methodNotAllowed('POST'));
+  calls.on(generateUploadId, (req, res) => {
+    const { fileName } = parseValues(generateUploadId.fields, {
+      ...queryText(req, 'fileName'),
+      ...fieldsOf(req),
+    });
+    const { id, key } = uploads.initiate({ launchId: null, operationId: null }, fileName);
+    res.json({ uploadId: id, key });
+  });
 
-  router
-    .route(completeFileUpload.path)
-    .post(...before('file.complete', uploader), jsonBody, async (req, res) => {
-      const request = parseValues(completeFileUpload.request, req.body);
-      answerUploaded(
-        res,
-        await uploads.complete(request, options.uploaderId, {
-          ...access,
-          failsInWork: contextOf(res).failsInWork ?? false,
-        }),
-      );
-    })
-    .all(methodNotAllowed('POST'));
+  calls.on(uploadFileChunk, async (req, res) => {
+    const part = await uploads.receiveChunk(req, bodyOf(req, res), access);
+    res.json({ message: `Chunk ${part.partNumber} uploaded`, partNumber: part.partNumber, size: part.size });
+  });
 
-  router
-    .route(getFileStatus.path)
-    .get(...before('file.status', admin), (req, res) => {
-      const file = getFile(req.params['id']);
-      res.json({ id: file.id, originalName: file.originalName, status: file.status, createdAt: file.createdAtMs });
-    })
-    .all(methodNotAllowed('GET'));
+  calls.on(completeFileUpload, async (req, res) => {
+    const request = parseValues(completeFileUpload.request, req.body);
+    answerUploaded(
+      res,
+      await uploads.complete(request, options.uploaderId, {
+        ...access,
+        failsInWork: contextOf(res).failsInWork ?? false,
+      }),
+    );
+  });
 
-  router
-    .route(getDownloadUrl.path)
-    .get(...before('file.download', admin), (req, res) => {
-      const query = parseValues(getDownloadUrl.query, req.query);
-      const url = links.create(getFile(query.fileId).id, query.useDefaultContentType === 'true');
-      res.type('text/plain').send(url);
-    })
-    .all(methodNotAllowed('GET'));
+  calls.on(getFileStatus, (req, res) => {
+    const file = getFile(String(req.params['id']));
+    res.json({ id: file.id, originalName: file.originalName, status: file.status, createdAt: file.createdAtMs });
+  });
 
-  router
-    .route('/download/:fileId')
-    .get(...before('file.download', link), async (req, res, next) => {
-      const { useDefaultContentType = false } = contextOf(res);
-      const file = getFile(req.params['fileId']);
-      sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
-      setValidator(res, await stat(join(blobDir, file.blob)));
-      readRange(req, file.size);
-      res.sendFile(file.blob, { root: blobDir, dotfiles: 'allow', cacheControl: false }, (error) => {
-        if (error && !res.headersSent) next(error);
-      });
-    })
-    .all(methodNotAllowed('GET'));
+  calls.on(getDownloadUrl, (req, res) => {
+    const query = parseValues(getDownloadUrl.query, req.query);
+    const url = links.create(getFile(query.fileId).id, query.useDefaultContentType === 'true');
+    res.type('text/plain').send(url);
+  });
 
-  return router;
+  calls.on(signedCalls.download, async (req, res, next) => {
+    const { useDefaultContentType = false } = contextOf(res);
+    const file = getFile(String(req.params['fileId']));
+    sendAsDownload(res, file.originalName, (useDefaultContentType && file.mediaType) || 'application/octet-stream');
+    setValidator(res, await stat(join(blobDir, file.blob)));
+    readRange(req, file.size);
+    res.sendFile(file.blob, { root: blobDir, dotfiles: 'allow', cacheControl: false }, (error) => {
+      if (error && !res.headersSent) next(error);
+    });
+  });
+
+  return calls.finish();
 }
 
 function queryText(req: Request, name: string): Record<string, unknown> {

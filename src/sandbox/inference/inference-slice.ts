@@ -1,4 +1,4 @@
-import type { BeforeCall } from '../control/before-call.ts';
+import type { BeforeCall } from '../call/before-call.ts';
 import type { FilesStores } from '../files/files-slice.ts';
 import type { IdentityStores } from '../identity/identity-slice.ts';
 import type { Services, Slice } from '../slices.ts';

@@ -1,20 +1,20 @@
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { Router } from 'express';
+import type { Router } from 'express';
 import {
   downloadInference,
   getInferenceStatus,
   listModels,
   runInference,
+  type Endpoint,
   type InferenceJobView,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import type { BeforeCall } from '../control/before-call.ts';
+import type { BeforeCall } from '../call/before-call.ts';
+import { CallRouter, type Route } from '../call/call-router.ts';
 import type { Files } from '../files/files.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
-import { formBody } from '../web/form-body.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import type { InferenceJob, InferenceJobs } from './inference-jobs.ts';
 import type { InferenceRunner } from './inference-runner.ts';
@@ -41,76 +41,65 @@ export function inferenceRoutes({
   before,
   unavailable,
 }: InferenceRoutesOptions): Router {
-  const router = Router({ caseSensitive: true });
-  const key = requireApiKey(keys, ['inference'], unauthorized);
+  const calls = new CallRouter<Route & { readonly endpoint: Endpoint }>(({ endpoint }) =>
+    // The one call for which the spec also lists a bearer token (section 5).
+    before(endpoint, requireApiKey(keys, ['inference'], unauthorized, { bearer: endpoint === listModels.endpoint })),
+  );
   const jobNotFound = () => new SandboxError('inference_job_not_found');
 
-  router
-    .route(listModels.path)
-    // The one endpoint for which the spec also lists a bearer token (section 5).
-    .get(
-      ...before('inference.models', requireApiKey(keys, ['inference'], unauthorized, { bearer: true })),
-      (_req, res) =>
-        void res.json(
-          [...models.values()]
-            .filter(({ active }) => active)
-            .map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels })),
-        ),
-    )
-    .all(methodNotAllowed('GET'));
+  calls.on(
+    listModels,
+    (_req, res) =>
+      void res.json(
+        [...models.values()]
+          .filter(({ active }) => active)
+          .map(({ id, name, version, type, labels }) => ({ id, name, version, type, labels })),
+      ),
+  );
 
-  router
-    .route(runInference.path)
-    .post(...before('inference.run', key), formBody, (req, res) => {
-      const { modelId, fileId, geometry } = parseValues(runInference.fields, req.body);
-      // The file first: its answer is the one that the spec knows (section 7).
-      if (!files.find(fileId)) throw new SandboxError('file_not_found');
-      const model = models.get(modelId);
-      if (!model) throw new SandboxError('model_not_found');
-      if (!model.active) throw new SandboxError('model_not_active', { message: `Model ${modelId} is not active` });
-      if (unavailable !== null)
-        throw new SandboxError('inference_unavailable', {
-          message: unavailable,
-          details: [{ path: '', message: unavailable }],
-        });
-      const job = jobs.submit(model, fileId, geometry ? JSON.stringify(geometry) : null);
-      runner.wake();
-      res.json(view(job));
-    })
-    .all(methodNotAllowed('POST'));
+  calls.on(runInference, (req, res) => {
+    const { modelId, fileId, geometry } = parseValues(runInference.fields, req.body);
+    // The file first: its answer is the one that the spec knows (section 7).
+    if (!files.find(fileId)) throw new SandboxError('file_not_found');
+    const model = models.get(modelId);
+    if (!model) throw new SandboxError('model_not_found');
+    if (!model.active) throw new SandboxError('model_not_active', { message: `Model ${modelId} is not active` });
+    if (unavailable !== null)
+      throw new SandboxError('inference_unavailable', {
+        message: unavailable,
+        details: [{ path: '', message: unavailable }],
+      });
+    const job = jobs.submit(model, fileId, geometry ? JSON.stringify(geometry) : null);
+    runner.wake();
+    res.json(view(job));
+  });
 
-  router
-    .route(getInferenceStatus.path)
-    .get(...before('inference.status', key), (req, res) => {
-      const { inferenceId } = parseValues(getInferenceStatus.query, req.query);
-      const job = jobs.find(inferenceId);
-      if (!job) throw jobNotFound();
-      res.json(view(job));
-    })
-    .all(methodNotAllowed('GET'));
+  calls.on(getInferenceStatus, (req, res) => {
+    const { inferenceId } = parseValues(getInferenceStatus.query, req.query);
+    const job = jobs.find(inferenceId);
+    if (!job) throw jobNotFound();
+    res.json(view(job));
+  });
 
-  router
-    .route(downloadInference.path)
-    .get(...before('inference.download', key), async (req, res) => {
-      const query = downloadInference.query.safeParse(req.query);
-      if (!query.success)
-        throw new SandboxError('validation_failed', {
-          message: 'InferenceJob id cannot be null or empty',
-          details: [{ path: 'inferenceJobId', message: 'is required' }],
-        });
-      const job = jobs.find(query.data.inferenceJobId);
-      if (!job) throw jobNotFound();
-      if (job.status !== 'DONE' || job.resultName === null)
-        throw new SandboxError('inference_job_not_done', { message: `Inference Job is ${job.status}` });
-      const content = createReadStream(runner.resultPath(job), { highWaterMark: 256 * 1024 });
-      await new Promise<void>((resolve, reject) => void content.once('open', () => resolve()).once('error', reject));
-      sendAsDownload(res, job.resultName, 'application/octet-stream');
-      // A reader that left is no failure.
-      await pipeline(content, res).catch(() => {});
-    })
-    .all(methodNotAllowed('GET'));
+  calls.on(downloadInference, async (req, res) => {
+    const query = downloadInference.query.safeParse(req.query);
+    if (!query.success)
+      throw new SandboxError('validation_failed', {
+        message: 'InferenceJob id cannot be null or empty',
+        details: [{ path: 'inferenceJobId', message: 'is required' }],
+      });
+    const job = jobs.find(query.data.inferenceJobId);
+    if (!job) throw jobNotFound();
+    if (job.status !== 'DONE' || job.resultName === null)
+      throw new SandboxError('inference_job_not_done', { message: `Inference Job is ${job.status}` });
+    const content = createReadStream(runner.resultPath(job), { highWaterMark: 256 * 1024 });
+    await new Promise<void>((resolve, reject) => void content.once('open', () => resolve()).once('error', reject));
+    sendAsDownload(res, job.resultName, 'application/octet-stream');
+    // A reader that left is no failure.
+    await pipeline(content, res).catch(() => {});
+  });
 
-  return router;
+  return calls.finish();
 }
 
 function view({ id, status, type, startedAtMs }: InferenceJob): InferenceJobView {

@@ -1,5 +1,5 @@
 import type { SandboxClock } from '../clock.ts';
-import type { Fault } from '../control/fault.ts';
+import type { Fault } from '../call/fault.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { ownJson } from '../../files/index.ts';
 

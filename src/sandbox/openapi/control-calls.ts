@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { appManifest } from '../../contract/index.ts';
 import { controlAnswers as answers } from '../control/answers.ts';
-import { newFault } from '../control/fault.ts';
+import { newFault } from '../call/fault.ts';
 import { clockMove, newKey, traceQuery, verdictQuery } from '../control/routes.ts';
-import { newRateLimit } from '../control/rate-limit.ts';
+import { newRateLimit } from '../call/rate-limit.ts';
 import { newUser } from '../identity/users.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import type { DocumentedCall } from './documented-call.ts';
@@ -23,26 +23,52 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...get,
     id: 'getHealth',
+    description: 'Answers without a key as soon as the sandbox can take calls. Use it as a readiness check.',
     summary: 'Answers once the sandbox is ready',
     path: '/health',
     response: answers.health,
     errors: [],
     isSigned: true,
   },
-  { ...get, id: 'listApps', summary: 'Registered apps', path: '/sandbox/apps', response: answers.apps },
+  {
+    ...get,
+    id: 'listApps',
+    description: 'Every app that is registered, with its manifest.',
+    summary: 'Registered apps',
+    path: '/sandbox/apps',
+    response: answers.apps,
+  },
   {
     ...post,
     id: 'registerApp',
+    description:
+      'Registers an app, so that users can launch it. The launch address is http or https, without credentials.',
+    example: {
+      id: 'my-app',
+      name: 'My app',
+      description: 'Computes things.',
+      launchUrl: 'http://127.0.0.1:3000/launch',
+      launchMode: 'query',
+    },
     summary: 'Register an app by its manifest',
     path: '/sandbox/apps',
     json: appManifest,
     success: 201,
     response: answers.app,
   },
-  { ...get, id: 'listUsers', summary: 'Users of the platform', path: '/sandbox/users', response: answers.users },
+  {
+    ...get,
+    id: 'listUsers',
+    description: 'The users who can launch apps.',
+    summary: 'Users of the platform',
+    path: '/sandbox/users',
+    response: answers.users,
+  },
   {
     ...post,
     id: 'registerUser',
+    example: { email: 'ada@example.org', name: 'Ada' },
+    description: 'Adds a user. Each user has a collection of uploads.',
     summary: 'Register a user',
     path: '/sandbox/users',
     json: newUser,
@@ -52,6 +78,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...get,
     id: 'listKeys',
+    description: 'The API keys with their permissions. The keys themselves are stored as hashes and cannot be read.',
     summary: 'API keys, without the keys themselves',
     path: '/sandbox/keys',
     response: answers.keys,
@@ -59,16 +86,29 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...post,
     id: 'createKey',
+    description:
+      'Makes a key with these permissions, for one app or for any. The answer is the only place that shows the key.',
+    example: { permissions: ['external_app'] },
     summary: 'Create an API key; it is shown this once',
     path: '/sandbox/keys',
     json: newKey,
     success: 201,
     response: answers.newKey,
   },
-  { ...remove, id: 'revokeKey', summary: 'Revoke an API key', path: '/sandbox/keys/:id', errors: getOne.errors },
+  {
+    ...remove,
+    id: 'revokeKey',
+    description: 'Ends a key. Calls with it are then refused.',
+    summary: 'Revoke an API key',
+    path: '/sandbox/keys/:id',
+    errors: getOne.errors,
+  },
   {
     ...post,
     id: 'launch',
+    description:
+      'Launches an app as a user would in the marketplace: makes an identity token and the address to open. Without identifiers it takes the first app and user.',
+    example: { appId: 'reference-app', renewPolicy: 'rotate' },
     summary: 'Launch an app for a user',
     path: '/sandbox/launches',
     json: newLaunch,
@@ -78,6 +118,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...getOne,
     id: 'getLaunch',
+    description: 'Shows what became of a launch. The identity token is not shown.',
     summary: 'A launch with its operations and uploads',
     path: '/sandbox/launches/:launchId',
     response: answers.launch,
@@ -85,6 +126,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...post,
     id: 'revokeLaunch',
+    description: 'Revokes every identity token of the launch, as if the user had logged out.',
     summary: 'Revoke the tokens of a launch',
     path: '/sandbox/launches/:launchId/revoke',
     success: 204,
@@ -92,6 +134,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...getOne,
     id: 'getOtherCalls',
+    description: 'Calls that carried no identity token of a known launch, secrets redacted, oldest first.',
     summary: 'Calls that cannot be attributed to a launch',
     path: '/sandbox/trace',
     query: traceQuery,
@@ -101,6 +144,8 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...getOne,
     id: 'getTrace',
+    description:
+      "The calls of the launch as they came in, secrets redacted, oldest first, with the time of the launch's own clock.",
     summary: 'The calls of a launch, secrets redacted',
     path: '/sandbox/launches/:launchId/trace',
     query: traceQuery,
@@ -110,6 +155,8 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...getOne,
     id: 'getVerdict',
+    description:
+      'Judges the calls of the launch by the rules of section 4.8, and names each violation with the calls that show it.',
     summary: 'Does the app keep the protocol, rule by rule?',
     path: '/sandbox/launches/:launchId/verdict',
     query: verdictQuery,
@@ -120,6 +167,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...get,
     id: 'listOperations',
+    description: 'Operations of all launches, newest first, with the parameters that the user reads.',
     summary: 'The newest 1,000 operations, newest first',
     path: '/sandbox/operations',
     response: answers.operations,
@@ -127,6 +175,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...post,
     id: 'approveOperation',
+    description: 'Decides an operation that is REQUESTED. Any other is 409.',
     summary: 'Approve, as the user would',
     path: '/sandbox/operations/:operationId/approve',
     response: answers.operation,
@@ -134,14 +183,25 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...post,
     id: 'rejectOperation',
+    description: 'Decides an operation that is REQUESTED. Any other is 409.',
     summary: 'Reject, as the user would',
     path: '/sandbox/operations/:operationId/reject',
     response: answers.operation,
   },
-  { ...get, id: 'getClock', summary: "The sandbox's time", path: '/sandbox/clock', response: answers.clock },
+  {
+    ...get,
+    id: 'getClock',
+    description: 'The time by which tokens, operations and signatures expire.',
+    summary: "The sandbox's time",
+    path: '/sandbox/clock',
+    response: answers.clock,
+  },
   {
     ...post,
     id: 'moveClock',
+    description:
+      "Moves the clock forward, so that expiry can be tested without waiting. With `launchId` only that launch's tokens and operations move.",
+    example: { advanceMs: 3_600_000 },
     summary: 'Move the clock forward, of all or of one launch',
     path: '/sandbox/clock',
     json: clockMove,
@@ -150,6 +210,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...get,
     id: 'listFaults',
+    description: 'The faults that are armed, each with the number of calls that it has hit.',
     summary: 'Armed faults, with how often each fired',
     path: '/sandbox/faults',
     response: answers.faults,
@@ -157,16 +218,26 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...post,
     id: 'armFault',
+    description:
+      'Lets the next matching calls fail in one way: an error status, a delay, a cut connection, a lost answer. With `launchId` it hits the calls of that launch alone.',
+    example: { endpoint: 'upload.chunk', times: 1, effect: { dropResponse: true } },
     summary: 'Arm a fault',
     path: '/sandbox/faults',
     json: newFault,
     success: 201,
     response: answers.fault,
   },
-  { ...remove, id: 'clearFaults', summary: 'Disarm all faults', path: '/sandbox/faults' },
+  {
+    ...remove,
+    id: 'clearFaults',
+    description: 'Removes every armed fault.',
+    summary: 'Disarm all faults',
+    path: '/sandbox/faults',
+  },
   {
     ...get,
     id: 'getRateLimit',
+    description: 'The limit of calls in a minute; null if there is none.',
     summary: 'How many calls a minute the platform takes',
     path: '/sandbox/rate-limit',
     response: answers.rateLimit,
@@ -174,15 +245,24 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...post,
     id: 'setRateLimit',
+    description: 'Answers calls beyond the limit with 429 and `Retry-After`.',
+    example: { requestsPerMinute: 60 },
     summary: 'Limit the calls of a minute, of one endpoint or of all together',
     path: '/sandbox/rate-limit',
     json: newRateLimit,
     response: answers.rateLimit,
   },
-  { ...remove, id: 'clearRateLimit', summary: 'Lift the limit', path: '/sandbox/rate-limit' },
+  {
+    ...remove,
+    id: 'clearRateLimit',
+    description: 'Removes the limit.',
+    summary: 'Lift the limit',
+    path: '/sandbox/rate-limit',
+  },
   {
     ...getOne,
     id: 'getUpload',
+    description: 'The parts of an upload that were received, each with its size and SHA-256.',
     summary: 'The parts of an upload, with their digests',
     path: '/sandbox/uploads/:id',
     response: answers.uploadParts,
@@ -190,6 +270,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...getOne,
     id: 'getFile',
+    description: 'The state of a file, its item, and the reason if its processing failed.',
     summary: 'A file, and why it failed',
     path: '/sandbox/files/:id',
     response: answers.file,
@@ -197,6 +278,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...getOne,
     id: 'getJob',
+    description: 'The state of an inference job, and the reason if it failed.',
     summary: 'An inference job, and why it failed',
     path: '/sandbox/jobs/:id',
     response: answers.job,
@@ -204,6 +286,7 @@ export const controlCalls: readonly DocumentedCall[] = [
   {
     ...post,
     id: 'reset',
+    description: 'Removes launches, files, faults and traces, and sets the clock back. Keys stay.',
     summary: 'Back to the seeded state; keys stay',
     path: '/sandbox/reset',
     response: answers.reset,

@@ -171,7 +171,7 @@ export const descriptions: Readonly<Record<string, string>> = {
   // Files
   file: 'Bytes of the file.',
   'uploadChunk.in.multipart/form-data.file': 'Bytes of this chunk, at least 1 and at most 512 MiB.',
-  'uploadOperationChunk.in.multipart/form-data.file': 'Bytes of this chunk, at least 1 and at most 512 MiB.',
+  'uploadFileChunk.in.multipart/form-data.file': 'Bytes of this chunk, at least 1 and at most 512 MiB.',
   fileName: 'Name of the file, without folders: at most 255 bytes of UTF-8.',
   originalName: 'Name that the file was uploaded with.',
   partNumber: 'Number of the chunk, from 1, without a gap; at most 10,000.',

@@ -125,7 +125,7 @@ function operationOf(call: DocumentedCall): ZodOpenApiOperationObject {
     operationId: call.id,
     summary: call.summary,
     tags: [call.tag],
-    ...(call.tag !== 'Sandbox' && { description: `Section ${call.clause}` }),
+    description: call.description,
     security: securityOf(call),
     requestParams: {
       ...(names.length > 0 ? { path: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) } : {}),
@@ -150,14 +150,22 @@ function securityOf(call: DocumentedCall): Record<string, string[]>[] {
   return call.id === 'listModels' ? [{ apiKey: [] }, { bearer: [] }] : [{ apiKey: [] }];
 }
 
-function bodyOf({ json: body, form }: DocumentedCall): Record<string, { schema: z.ZodType }> {
-  if (body) return { [json]: { schema: body } };
+function bodyOf({
+  json: body,
+  form,
+  example,
+}: DocumentedCall): Record<string, { schema: z.ZodType; example?: unknown }> {
+  const shown = example === undefined ? {} : { example };
+  if (body) return { [json]: { schema: body, ...shown } };
   if (!form) return {};
   const { fields, file } = form;
   if (!file)
-    return { 'application/x-www-form-urlencoded': { schema: fields }, 'multipart/form-data': { schema: fields } };
+    return {
+      'application/x-www-form-urlencoded': { schema: fields, ...shown },
+      'multipart/form-data': { schema: fields, ...shown },
+    };
   const content = z.string().meta({ contentMediaType: 'application/octet-stream', type: 'string' });
-  return { 'multipart/form-data': { schema: fields.extend({ [file]: content }) } };
+  return { 'multipart/form-data': { schema: fields.extend({ [file]: content }), ...shown } };
 }
 
 function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {

@@ -4,6 +4,10 @@ import type * as z from 'zod';
 export interface DocumentedCall {
   readonly id: string;
   readonly summary: string;
+  /** Text for a reader who has never seen the interface. */
+  readonly description: string;
+  /** Body of a request. */
+  readonly example?: unknown;
   readonly tag: 'Catalog' | 'Files' | 'Inference' | 'External app' | 'Sandbox';
   readonly method: 'get' | 'post' | 'delete';
   /** Path in the syntax of Express. */

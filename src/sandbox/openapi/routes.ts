@@ -1,5 +1,5 @@
 import { Router } from 'express';
-import { requireOwnHost } from '../control/guards.ts';
+import { requireOwnHost } from '../call/guards.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { ownOpenApi } from './document.ts';
 

@@ -1,10 +1,9 @@
 import { Router, urlencoded } from 'express';
 import * as z from 'zod';
-import { type WireLimits, apiKeyHeader, externalAppEndpoints } from '../../contract/index.ts';
-import { platformEndpoints } from '../platform-endpoints.ts';
+import { type WireLimits, apiKeyHeader, externalAppEndpoints, endpoints } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { faultText, newFault, type FaultEffect } from '../control/fault.ts';
-import type { Faults } from '../control/faults.ts';
+import { faultText, newFault, type FaultEffect } from '../call/fault.ts';
+import type { Faults } from '../call/faults.ts';
 import type { Operation } from '../external-app/operations.ts';
 import type { Files } from '../files/files.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
@@ -43,7 +42,7 @@ const effects: readonly FaultEffect[] = [
 /** Query of the inspector: which call stands in the pane, which are listed, what of the time is drawn. Times in epoch milliseconds. */
 const inspectorQuery = z.object({
   call: z.coerce.number().int().optional(),
-  endpoint: z.enum(platformEndpoints).optional(),
+  endpoint: z.enum(endpoints).optional(),
   outcome: z.enum(['refused', 'lost', 'fault', 'breaks']).optional(),
   text: z.string().max(200).optional(),
   before: z.coerce.number().int().optional(),

@@ -1,6 +1,6 @@
 import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type RequestHandler } from 'express';
-import { limitOfWrongKeys, requireAdmin } from '../control/guards.ts';
+import { limitOfWrongKeys, requireAdmin } from '../call/guards.ts';
 import { equalSecrets, type Signer } from '../secrets.ts';
 import type { RenderPage } from './page.ts';
 import { fieldsOf } from '../web/form-body.ts';

@@ -1,8 +1,8 @@
 import compression from 'compression';
 import { Router, type ErrorRequestHandler } from 'express';
-import { requireOwnHost } from '../control/guards.ts';
+import { requireOwnHost } from '../call/guards.ts';
 import type { SandboxDatabase } from '../database.ts';
-import { beforePageCall } from '../control/before-call.ts';
+import { beforePageCall } from '../call/before-call.ts';
 import { fileRoutes, type FileRoutesOptions } from '../files/routes.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
 import { permissions } from '../identity/permissions.ts';

@@ -1,10 +1,9 @@
 import type { Request } from 'express';
-import { apiKeyHeader } from '../../contract/index.ts';
+import { apiKeyHeader, type Endpoint } from '../../contract/index.ts';
 import type { Operation, Operations } from '../external-app/operations.ts';
 import type { Files } from '../files/files.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
 import type { Launches } from '../marketplace/launches.ts';
-import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { Catalog } from '../stac/catalog.ts';
 
 export interface CallAttribution {
@@ -15,7 +14,7 @@ export interface CallAttribution {
   readonly itemId: string | null;
 }
 
-export type AttributeCall = (endpoint: PlatformEndpoint, req: Request) => CallAttribution;
+export type AttributeCall = (endpoint: Endpoint, req: Request) => CallAttribution;
 
 export interface CallAttributionOptions {
   readonly keys: Pick<ApiKeys, 'find'>;

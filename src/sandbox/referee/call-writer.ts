@@ -1,13 +1,13 @@
+import type { Endpoint } from '../../contract/index.ts';
 import type { Logger } from 'pino';
 import type { SandboxDatabase } from '../database.ts';
-import type { PlatformEndpoint } from '../platform-endpoints.ts';
 
 /** A call as the database has it. */
 export interface CallRow {
   id: number;
   at: number;
   launch_at: number;
-  endpoint: PlatformEndpoint;
+  endpoint: Endpoint;
   method: string;
   status: number | null;
   duration_ms: number;

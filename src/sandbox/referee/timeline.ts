@@ -1,4 +1,4 @@
-import { platformEndpoints } from '../platform-endpoints.ts';
+import { endpoints } from '../../contract/index.ts';
 
 const rowHeight = 20;
 const groupGap = 8;
@@ -134,7 +134,7 @@ function groupsOf(
         : key === others
           ? `${known.length - shown.length} earlier operations`
           : (operations.get(key) ?? key),
-    endpoints: platformEndpoints.filter((endpoint) => byGroup.get(key)?.some((call) => call.endpoint === endpoint)),
+    endpoints: endpoints.filter((endpoint) => byGroup.get(key)?.some((call) => call.endpoint === endpoint)),
   }));
 }
 

@@ -1,7 +1,7 @@
 import type { Statement } from 'better-sqlite3';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { apiKeyHeader } from '../../contract/index.ts';
+import { apiKeyHeader, type Endpoint } from '../../contract/index.ts';
 import { iso, type SandboxClock } from '../clock.ts';
 import { Lateness } from './lateness.ts';
 import { CallWriter, maxOfLaunch, unattributed, type CallRow } from './call-writer.ts';
@@ -10,7 +10,6 @@ import type { SandboxDatabase } from '../database.ts';
 import { countOf } from '../rows.ts';
 import { contextOf, type CallNotes } from '../web/call-context.ts';
 import type { Operation } from '../external-app/operations.ts';
-import type { PlatformEndpoint } from '../platform-endpoints.ts';
 import type { DrawnCall } from './timeline.ts';
 import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
 import { keyOfViolation, type KeptViolation, type Missing, type ViolationView } from './verdict.ts';
@@ -132,7 +131,7 @@ export class Trace {
   begin(
     req: Request,
     res: Response,
-    endpoint: PlatformEndpoint,
+    endpoint: Endpoint,
     caller: { launchId: string; tokenNumber: number } | null,
     current: Operation | null,
   ): void {
@@ -144,7 +143,7 @@ export class Trace {
   }
 
   /** The same of a call without a token: of the launch that it is known to belong to, or of nobody's. Its query holds signatures, and is left out. */
-  beginOfGroup(req: Request, res: Response, endpoint: PlatformEndpoint, whose: CallAttribution): void {
+  beginOfGroup(req: Request, res: Response, endpoint: Endpoint, whose: CallAttribution): void {
     if (whose.itemId !== null) contextOf(res).notes.detail['itemId'] = whose.itemId;
     const { launchId, operation: current } = whose;
     this.#follow(req, res, endpoint, { launchId: launchId ?? unattributed, path: req.path, token: '', current });
@@ -153,7 +152,7 @@ export class Trace {
   #follow(
     req: Request,
     res: Response,
-    endpoint: PlatformEndpoint,
+    endpoint: Endpoint,
     { launchId, path, token, current }: { launchId: string; path: string; token: string; current: Operation | null },
   ): void {
     const call = contextOf(res);
@@ -333,7 +332,7 @@ const isDelivered = (req: Request, res: Response, { isUndelivered }: CallNotes):
   res.writableFinished && !isUndelivered && req.method !== 'HEAD';
 
 export interface CallFilter {
-  readonly endpoint?: PlatformEndpoint | undefined;
+  readonly endpoint?: Endpoint | undefined;
   /** Answered by 4xx or 5xx; without an answer that arrived; touched by an armed fault. */
   readonly outcome?: 'refused' | 'lost' | 'fault' | undefined;
   /** Only of these ids. */

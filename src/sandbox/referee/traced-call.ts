@@ -1,5 +1,4 @@
-import type { OperationStatus } from '../../contract/index.ts';
-import type { PlatformEndpoint } from '../platform-endpoints.ts';
+import type { OperationStatus, Endpoint } from '../../contract/index.ts';
 
 /** One call of a launch, as it came in and as it was answered. Times are real: epoch milliseconds of the machine. */
 export interface TracedCall {
@@ -8,7 +7,7 @@ export interface TracedCall {
   readonly at: number;
   /** When its answer was handed over, or the connection ended. */
   readonly endedAt: number;
-  readonly endpoint: PlatformEndpoint;
+  readonly endpoint: Endpoint;
   /** Null where no answer was made. */
   readonly status: number | null;
   /** False where the answer was lost, or the connection cut. */

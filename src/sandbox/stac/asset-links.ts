@@ -1,6 +1,7 @@
 import { stringify } from 'node:querystring';
 import { limits } from '../../contract/index.ts';
 import type { Box } from '../../raster/footprint.ts';
+import { signedCalls } from '../call/signed-calls.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { Signer } from '../secrets.ts';
 import { invalid, SandboxError } from '../web/sandbox-error.ts';
@@ -81,20 +82,13 @@ export class AssetLinks {
   }
 }
 
-export const assetPaths = {
-  preview: '/public/stac/collections/:collectionId/items/:id/preview',
-  data: '/public/stac/collections/:collectionId/items/:id/data',
-  raster: '/public/stac/collections/:collectionId/items/:id/raster',
-  thumbnail: '/public/stac/collections/:collectionId/thumbnail',
-} as const;
-
 function fill(path: string, collectionId: string, id = ''): string {
   return path.replace(':collectionId', encodeURIComponent(collectionId)).replace(':id', encodeURIComponent(id));
 }
-export const previewPath = (collectionId: string, id: string) => fill(assetPaths.preview, collectionId, id);
-export const dataPath = (collectionId: string, id: string) => fill(assetPaths.data, collectionId, id);
-export const rasterPath = (collectionId: string, id: string) => fill(assetPaths.raster, collectionId, id);
-export const thumbnailPath = (collectionId: string) => fill(assetPaths.thumbnail, collectionId);
+export const previewPath = (collectionId: string, id: string) => fill(signedCalls.getPreview.path, collectionId, id);
+export const dataPath = (collectionId: string, id: string) => fill(signedCalls.getData.path, collectionId, id);
+export const rasterPath = (collectionId: string, id: string) => fill(signedCalls.getRaster.path, collectionId, id);
+export const thumbnailPath = (collectionId: string) => fill(signedCalls.getThumbnail.path, collectionId);
 
 /** Reads the parameters of a preview, whatever item they are for. Throws 400. */
 export function readPreviewQuery({ bbox, sourceId, width, height }: Query): Partial<PreviewRequest> {

@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import { Eta } from 'eta';
-import { requireOwnHost } from '../control/guards.ts';
+import { requireOwnHost } from '../call/guards.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { methodNotAllowed } from '../web/error-boundary.ts';
 import { kitFolder } from '../../files/index.ts';

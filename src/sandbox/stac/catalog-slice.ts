@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Router } from 'express';
 import { removeFolder } from '../../files/index.ts';
-import type { BeforeCall } from '../control/before-call.ts';
+import type { BeforeCall } from '../call/before-call.ts';
 import type { IdentityStores } from '../identity/identity-slice.ts';
 import type { Services, Slice } from '../slices.ts';
 import { AssetLinks } from './asset-links.ts';

@@ -3,7 +3,13 @@ import { stat } from 'node:fs/promises';
 import cors from 'cors';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import {
+  catalogForClients,
   conformanceClasses,
+  getCatalog,
+  getCollection,
+  getItem,
+  searchItems,
+  type Endpoint,
   itemsQuery,
   lenientSearchRequest,
   mediaTypes,
@@ -11,16 +17,15 @@ import {
   stacPaths,
   strictSearchRequest,
 } from '../../contract/index.ts';
-import type { BeforeCall } from '../control/before-call.ts';
+import type { BeforeCall } from '../call/before-call.ts';
+import { CallRouter, type Route } from '../call/call-router.ts';
+import { signedCalls } from '../call/signed-calls.ts';
 import { sendAsDownload, sendUntrusted } from '../web/untrusted-content.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import { clientGone } from '../web/client-gone.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
-import { jsonBody } from '../web/json-body.ts';
 import { readRange, setValidator } from '../web/ranges.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import {
-  assetPaths,
   dataPath,
   previewOf,
   previewPath,
@@ -57,14 +62,20 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   const { collections, items } = catalog;
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, [], unauthorized);
-  const browse = before('stac.browse', key);
-  const searches = before('stac.search', key);
-
-  // Check the size first, because no valid signature covers a size out of bounds.
-  const previewLink: RequestHandler = (req, res, next) => {
-    readPreviewQuery(req.query);
-    linkOf(previewPath)(req, res, next);
+  const links: Readonly<Record<string, RequestHandler>> = {
+    // Check the size first, because no valid signature covers a size out of bounds.
+    [signedCalls.getPreview.path]: (req, res, next) => {
+      readPreviewQuery(req.query);
+      linkOf(previewPath)(req, res, next);
+    },
+    [signedCalls.getData.path]: linkOf(dataPath),
+    [signedCalls.getRaster.path]: linkOf(rasterPath),
+    [signedCalls.getThumbnail.path]: linkOf(thumbnailPath),
   };
+  const calls = new CallRouter<Route & { readonly endpoint: Endpoint }>(
+    ({ endpoint, path }) => before(endpoint, links[path] ?? key),
+    router,
+  );
 
   const catalogOf = (id: string) => {
     const found = collections.findCatalog(id);
@@ -81,167 +92,126 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     }),
   );
 
-  router
-    .route(stacPaths.root)
-    .get(...browse, (_req, res) => void res.json(catalogOf(rootCatalogId)))
-    .all(methodNotAllowed('GET'));
+  calls.on(catalogForClients.getRootCatalog, (_req, res) => void res.json(catalogOf(rootCatalogId)));
 
-  router
-    .route(stacPaths.catalog)
-    .get(...browse, (req, res) => void res.json(catalogOf(req.params['catalogId'])))
-    .all(methodNotAllowed('GET'));
+  calls.on(getCatalog, (req, res) => void res.json(catalogOf(String(req.params['catalogId']))));
 
-  router
-    .route(stacPaths.conformance)
-    .get(...browse, (_req, res) => void res.json({ conformsTo: conformanceClasses }))
-    .all(methodNotAllowed('GET'));
-  router
-    .route(stacPaths.sortables)
-    .get(...browse, async (_req, res) => {
-      const sortables = await catalog.sortables();
-      res.type('application/schema+json').json({
-        $schema: 'https://json-schema.org/draft/2019-09/schema',
-        $id: objects.href(stacPaths.sortables),
-        type: 'object',
-        title: 'What items can be sorted by',
-        properties: Object.fromEntries(sortables.map((name) => [name, {}])),
-        additionalProperties: false,
+  calls.on(catalogForClients.getConformance, (_req, res) => void res.json({ conformsTo: conformanceClasses }));
+  calls.on(catalogForClients.getSortables, async (_req, res) => {
+    const sortables = await catalog.sortables();
+    res.type('application/schema+json').json({
+      $schema: 'https://json-schema.org/draft/2019-09/schema',
+      $id: objects.href(stacPaths.sortables),
+      type: 'object',
+      title: 'What items can be sorted by',
+      properties: Object.fromEntries(sortables.map((name) => [name, {}])),
+      additionalProperties: false,
+    });
+  });
+  calls.on(
+    catalogForClients.getApi,
+    (_req, res) =>
+      void res.type(mediaTypes.openapi).send(JSON.stringify(openApiDocument(objects.href(''), { isStrict: strict }))),
+  );
+
+  calls.on(catalogForClients.getCollections, (_req, res) => {
+    const self = {
+      rel: 'self',
+      href: objects.href(stacPaths.collections),
+      type: mediaTypes.json,
+      title: 'Collections',
+    };
+    res.json({
+      collections: collections.list().map((collection) => objects.collection(collection)),
+      links: [self, objects.rootLink()],
+    });
+  });
+  calls.on(getCollection, (req, res) => void res.json(objects.collection(collectionOf(req))));
+
+  calls.on(catalogForClients.getItems, async (req, res) => {
+    const query = parseValues(itemsQuery, req.query);
+    const collection = collectionOf(req);
+    sendGeojson(
+      res,
+      itemsAnswer(
+        await search(catalog, { ...query, collections: [collection.id] }, (item) => objects.item(item)),
+        collection.id,
+        req,
+        objects,
+        strict,
+      ),
+    );
+  });
+  calls.on(getItem, (req, res) => sendGeojson(res, objects.item(itemOf(req))));
+
+  calls.on(searchItems, async (req, res) => {
+    const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
+    sendGeojson(
+      res,
+      searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
+    );
+  });
+  calls.on(catalogForClients.getSearch, async (req, res) => {
+    const request = parseValues(searchQuery, req.query);
+    sendGeojson(
+      res,
+      searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
+    );
+  });
+
+  calls.on(signedCalls.getPreview, async (req, res) => {
+    const asked = readPreviewQuery(req.query);
+    const item = itemOf(req);
+    const wanted = previewOf(asked, item);
+    if (wanted.sourceId !== item.title) throw itemNotFound();
+    const png = await sources.preview(item, wanted, clientGone(res));
+    sendUntrusted(res, mediaTypes.png);
+    res.send(Buffer.from(png));
+  });
+
+  calls.on(signedCalls.getData, async (req, res) => {
+    const item = itemOf(req);
+    const files = await sources.files(item);
+    // The title of an uploaded file's item is the file's identifier.
+    const name = item.source.kind === 'file' ? parse(item.source.fileName).name : item.title;
+    sendAsDownload(res, `${name}.zip`, mediaTypes.zip);
+    await sendItemZip(req, res, files, `${item.title}.json`, objects.item(item));
+  });
+
+  calls.on(signedCalls.getRaster, async (req, res, next) => {
+    const { band } = req.query;
+    const item = itemOf(req);
+    const files = await sources.files(item);
+    const file =
+      item.source.kind === 'scene' ? files[item.source.files.findIndex((one) => one.band === band)] : files[0];
+    if (!file)
+      throw new SandboxError('asset_not_available', {
+        message: item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',
       });
-    })
-    .all(methodNotAllowed('GET'));
-  router
-    .route(stacPaths.api)
-    .get(
-      ...browse,
-      (_req, res) => void res.type(mediaTypes.openapi).send(JSON.stringify(openApiDocument(objects.href('')))),
-    )
-    .all(methodNotAllowed('GET'));
+    sendAsDownload(res, file.name, 'application/octet-stream');
+    const stats = await stat(file.path);
+    setValidator(res, stats);
+    readRange(req, stats.size);
+    res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
+      if (error && !res.headersSent) next(error);
+    });
+  });
 
-  router
-    .route(stacPaths.collections)
-    .get(...browse, (_req, res) => {
-      const self = {
-        rel: 'self',
-        href: objects.href(stacPaths.collections),
-        type: mediaTypes.json,
-        title: 'Collections',
-      };
-      res.json({
-        collections: collections.list().map((collection) => objects.collection(collection)),
-        links: [self, objects.rootLink()],
-      });
-    })
-    .all(methodNotAllowed('GET'));
-  router
-    .route(stacPaths.collection)
-    .get(...browse, (req, res) => void res.json(objects.collection(getCollection(req))))
-    .all(methodNotAllowed('GET'));
-
-  router
-    .route(stacPaths.items)
-    .get(...browse, async (req, res) => {
-      const query = parseValues(itemsQuery, req.query);
-      const collection = getCollection(req);
-      sendGeojson(
-        res,
-        itemsAnswer(
-          await search(catalog, { ...query, collections: [collection.id] }, (item) => objects.item(item)),
-          collection.id,
-          req,
-          objects,
-          strict,
-        ),
-      );
-    })
-    .all(methodNotAllowed('GET'));
-  router
-    .route(stacPaths.item)
-    .get(...browse, (req, res) => sendGeojson(res, objects.item(getItem(req))))
-    .all(methodNotAllowed('GET'));
-
-  router
-    .route(stacPaths.search)
-    .post(...searches, jsonBody, async (req, res) => {
-      const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
-      sendGeojson(
-        res,
-        searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
-      );
-    })
-    .get(...searches, async (req, res) => {
-      const request = parseValues(searchQuery, req.query);
-      sendGeojson(
-        res,
-        searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
-      );
-    })
-    .all(methodNotAllowed('GET', 'POST'));
-
-  router
-    .route(assetPaths.preview)
-    .get(...before('stac.preview', previewLink), async (req, res) => {
-      const asked = readPreviewQuery(req.query);
-      const item = getItem(req);
-      const wanted = previewOf(asked, item);
-      if (wanted.sourceId !== item.title) throw itemNotFound();
-      const png = await sources.preview(item, wanted, clientGone(res));
-      sendUntrusted(res, mediaTypes.png);
-      res.send(Buffer.from(png));
-    })
-    .all(methodNotAllowed('GET'));
-
-  router
-    .route(assetPaths.data)
-    .get(...before('stac.data', linkOf(dataPath)), async (req, res) => {
-      const item = getItem(req);
-      const files = await sources.files(item);
-      // The title of an uploaded file's item is the file's identifier.
-      const name = item.source.kind === 'file' ? parse(item.source.fileName).name : item.title;
-      sendAsDownload(res, `${name}.zip`, mediaTypes.zip);
-      await sendItemZip(req, res, files, `${item.title}.json`, objects.item(item));
-    })
-    .all(methodNotAllowed('GET'));
-
-  router
-    .route(assetPaths.raster)
-    .get(...before('stac.data', linkOf(rasterPath)), async (req, res, next) => {
-      const { band } = req.query;
-      const item = getItem(req);
-      const files = await sources.files(item);
-      const file =
-        item.source.kind === 'scene' ? files[item.source.files.findIndex((one) => one.band === band)] : files[0];
-      if (!file)
-        throw new SandboxError('asset_not_available', {
-          message: item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',
-        });
-      sendAsDownload(res, file.name, 'application/octet-stream');
-      const stats = await stat(file.path);
-      setValidator(res, stats);
-      readRange(req, stats.size);
-      res.sendFile(file.path, { dotfiles: 'allow', cacheControl: false }, (error) => {
-        if (error && !res.headersSent) next(error);
-      });
-    })
-    .all(methodNotAllowed('GET'));
-
-  router
-    .route(assetPaths.thumbnail)
-    .get(...before('stac.preview', linkOf(thumbnailPath)), async (req, res) => {
-      const [newest] = (await search(catalog, { collections: [getCollection(req).id], limit: 1 })).items;
-      sendUntrusted(res, mediaTypes.png);
-      res.send(
-        Buffer.from(
-          newest
-            ? await sources.preview(
-                newest,
-                { box: newest.box, sourceId: newest.title, ...thumbnailSize },
-                clientGone(res),
-              )
-            : await sources.blank(thumbnailSize),
-        ),
-      );
-    })
-    .all(methodNotAllowed('GET'));
+  calls.on(signedCalls.getThumbnail, async (req, res) => {
+    const [newest] = (await search(catalog, { collections: [collectionOf(req).id], limit: 1 })).items;
+    sendUntrusted(res, mediaTypes.png);
+    res.send(
+      Buffer.from(
+        newest
+          ? await sources.preview(
+              newest,
+              { box: newest.box, sourceId: newest.title, ...thumbnailSize },
+              clientGone(res),
+            )
+          : await sources.blank(thumbnailSize),
+      ),
+    );
+  });
 
   function linkOf(path: (collectionId: string, id: string) => string): RequestHandler {
     return (req, _res, next) => {
@@ -255,20 +225,20 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     assets.verify(path, req.query);
   }
 
-  function getCollection(req: Request): CollectionRecord {
+  function collectionOf(req: Request): CollectionRecord {
     const found = collections.find(String(req.params['collectionId']));
     if (!found) throw new SandboxError('collection_not_found');
     return found;
   }
 
-  function getItem(req: Request): ItemRecord {
-    getCollection(req);
+  function itemOf(req: Request): ItemRecord {
+    collectionOf(req);
     const item = items.find(String(req.params['collectionId']), String(req.params['id']));
     if (!item) throw itemNotFound();
     return item;
   }
 
-  return router;
+  return calls.finish();
 }
 
 const itemNotFound = () => new SandboxError('item_not_found');

@@ -1,10 +1,5 @@
 import * as z from 'zod';
-import { externalAppEndpoints, type ExternalAppEndpoint } from '../../contract/index.ts';
-import { platformEndpoints, type PlatformEndpoint } from '../platform-endpoints.ts';
-
-/** Every call of the platform can be faulted, and limited. */
-export const faultEndpoints = platformEndpoints;
-export type FaultEndpoint = PlatformEndpoint;
+import { endpoints, endpointsWhere, type Endpoint } from '../../contract/index.ts';
 
 const status = z.int().min(400).max(599);
 const effect = z.union(
@@ -25,7 +20,7 @@ export type FaultEffect = z.output<typeof effect>;
 
 export const faultFields = z.strictObject({
   launchId: z.string().optional(),
-  endpoint: z.enum(faultEndpoints, `must be one of ${faultEndpoints.join(', ')}`),
+  endpoint: z.enum(endpoints, `must be one of ${endpoints.join(', ')}`),
   after: z.int().min(0).default(0),
   times: z.int().min(1).default(1),
   effect,
@@ -33,25 +28,23 @@ export const faultFields = z.strictObject({
 
 /** Body of `POST /sandbox/faults`. */
 export const newFault = faultFields
-  .refine(({ launchId, endpoint }) => launchId === undefined || isOfLaunch(endpoint), {
+  .refine(({ launchId, endpoint }) => launchId === undefined || ofLaunch.has(endpoint), {
     path: ['launchId'],
     error: 'must be left out: only calls of the external-app group belong to a launch',
   })
-  .refine(({ endpoint, effect }) => !('failWork' in effect) || completions.includes(endpoint), {
+  .refine(({ endpoint, effect }) => !('failWork' in effect) || completions.has(endpoint), {
     path: ['effect'],
-    error: 'must be another: only a completion (upload.complete, file.complete) fails in its work',
+    error: 'must be another: only a completion fails in its work',
   });
-const completions: readonly FaultEndpoint[] = ['upload.complete', 'file.complete'];
-
-/** True for calls that carry an identity token. */
-function isOfLaunch(endpoint: FaultEndpoint): endpoint is ExternalAppEndpoint {
-  return externalAppEndpoints.some((one) => one === endpoint);
-}
+/** Calls whose work can fail half-way. */
+const completions = endpointsWhere(({ canFailInWork }) => canFailInWork === true);
+/** Calls that carry an identity token. */
+const ofLaunch = endpointsWhere(({ group }) => group === 'External app');
 
 export interface Fault {
   readonly id: string;
   readonly launchId: string | null;
-  readonly endpoint: FaultEndpoint;
+  readonly endpoint: Endpoint;
   /** Matching calls let through first. */
   readonly after: number;
   readonly times: number;

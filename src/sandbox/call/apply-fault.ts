@@ -2,16 +2,16 @@ import { STATUS_CODES } from 'node:http';
 import { Transform, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request, Response } from 'express';
-import { errorMessages, type ErrorCode } from '../../contract/index.ts';
+import { errorMessages, type ErrorCode, type Endpoint } from '../../contract/index.ts';
 import { contextOf } from '../web/call-context.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { answerAfterWork, dropAnswer, mislabelAnswer, slowAnswer, truncateAnswer } from './answer-effects.ts';
-import type { FaultEffect, FaultEndpoint } from './fault.ts';
+import type { FaultEffect } from './fault.ts';
 
 /** Does what a fault says before the call's work. True where the work goes on. */
 export async function applyFault(
   effect: FaultEffect | null,
-  endpoint: FaultEndpoint,
+  endpoint: Endpoint,
   req: Request,
   res: Response,
 ): Promise<boolean> {
@@ -76,7 +76,7 @@ export async function applyFault(
 }
 
 /** Returns the interface's message for a call and status, or else HTTP's reason phrase. */
-const messageOf = (endpoint: FaultEndpoint, status: number): string =>
+const messageOf = (endpoint: Endpoint, status: number): string =>
   errorMessages[endpoint]?.[status] ?? STATUS_CODES[status] ?? 'Injected fault';
 
 function codeOf(status: number): ErrorCode {

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { fileName, sourceType } from '../file.ts';
-import { fillPath, tolerant, type Call } from '../wire.ts';
-
-const path = '/public/external-app/file/:token/upload/initiate';
+import { tolerant } from '../wire.ts';
+import { defineCall } from './define-call.ts';
+import { noOperation, ofBody, ofToken } from './errors.ts';
 
 /** @assumed initiate-request: body of step 5; `sourceType` is a hint here, the one at complete counts */
 const request = z.object({
@@ -20,16 +20,23 @@ export type InitiateUploadInput = { token: string; upload: z.output<typeof reque
 export type InitiatedUpload = z.output<typeof read>;
 
 /** Step 5: POST /file/{token}/upload/initiate (spec 4.8). */
-export const initiateUpload = {
+export const initiateUpload = defineCall<InitiateUploadInput, InitiatedUpload>()({
   endpoint: 'upload.initiate',
+  group: 'External app',
+  section: '4.8',
+  summary: '5. Begin the upload',
+  description:
+    'Begins the upload of one output of an APPROVED operation. Every chunk and the completion name the `uploadId` and the `key` of the answer. An upload without a chunk for 24 hours is removed.',
   method: 'POST',
-  path,
+  path: '/public/external-app/file/:token/upload/initiate',
   request,
   response,
-  encode: ({ token, upload }: InitiateUploadInput) => ({
-    method: 'POST',
-    path: fillPath(path, { token }),
-    body: { kind: 'json', value: upload },
-  }),
-  decode: (body: unknown): InitiatedUpload => read.parse(body),
-} as const satisfies Call<InitiateUploadInput, InitiatedUpload> & Record<string, unknown>;
+  errors: { ...ofToken, ...noOperation, ...ofBody },
+  example: {
+    operationId: 'op_2VLGt6cN8R223C62gUrMSA',
+    fileName: 'ndvi_olinda-landsat7_2002-07-01.tif',
+    sourceType: 'UNKNOWN',
+  },
+  body: 'upload',
+  decode: (body) => read.parse(body),
+});

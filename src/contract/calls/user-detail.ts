@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { fillPath, tolerant, type Call } from '../wire.ts';
-
-const path = '/public/external-app/user/:token/detail';
+import { tolerant } from '../wire.ts';
+import { defineCall } from './define-call.ts';
+import { ofToken } from './errors.ts';
 
 /** @assumed user-detail: response of step 2 (spec 2.7: "fields not shown") */
 const response = z.object({
@@ -19,11 +19,15 @@ export type UserDetailInput = { token: string };
 export type UserDetail = z.output<typeof read>;
 
 /** Step 2: GET /user/{token}/detail (spec 4.8). */
-export const userDetail = {
+export const userDetail = defineCall<UserDetailInput, UserDetail>()({
   endpoint: 'user.detail',
+  group: 'External app',
+  section: '4.8',
+  summary: '2. User details',
+  description: 'Names the user who launched the app. An app keeps what belongs to different users apart by `id`.',
   method: 'GET',
-  path,
+  path: '/public/external-app/user/:token/detail',
   response,
-  encode: ({ token }: UserDetailInput) => ({ method: 'GET', path: fillPath(path, { token }) }),
-  decode: (body: unknown): UserDetail => read.parse(body),
-} as const satisfies Call<UserDetailInput, UserDetail> & Record<string, unknown>;
+  errors: { ...ofToken, 400: null },
+  decode: (body) => read.parse(body),
+});

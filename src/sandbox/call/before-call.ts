@@ -1,6 +1,5 @@
 import type { RequestHandler } from 'express';
-import { errorMessages } from '../../contract/index.ts';
-import type { PlatformEndpoint } from '../platform-endpoints.ts';
+import { errorMessages, type Endpoint } from '../../contract/index.ts';
 import type { AttributeCall } from '../referee/call-attribution.ts';
 import type { Trace } from '../referee/trace.ts';
 import { failsWith } from '../web/error-boundary.ts';
@@ -9,7 +8,7 @@ import type { Faults } from './faults.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 /** Returns the handlers that run before a call's own handler. `checks` verify the API key or the signed link, before rate limits and faults. */
-export type BeforeCall = (endpoint: PlatformEndpoint, ...checks: RequestHandler[]) => RequestHandler[];
+export type BeforeCall = (endpoint: Endpoint, ...checks: RequestHandler[]) => RequestHandler[];
 
 /** For calls without an identity token. Records the call, runs its checks, then applies the rate limit and armed faults. */
 export function beforeCall({
@@ -42,7 +41,7 @@ export function beforeCall({
 export const beforePageCall: BeforeCall = (endpoint, ...checks) => [...serverErrorMessage(endpoint), ...checks];
 
 /** Sets the interface's message for server errors of a call. */
-export function serverErrorMessage(endpoint: PlatformEndpoint): RequestHandler[] {
+export function serverErrorMessage(endpoint: Endpoint): RequestHandler[] {
   const message = errorMessages[endpoint]?.[500];
   return message === undefined ? [] : [failsWith(message)];
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { operationStatus } from '../operation.ts';
-import { fillPath, instant, tolerant, type Call } from '../wire.ts';
-
-const path = '/public/external-app/operation/:token';
+import { instant, tolerant } from '../wire.ts';
+import { defineCall } from './define-call.ts';
+import { noOperation, ofToken } from './errors.ts';
 
 /** Step 4's query is the spec's own (section 4.8). */
 const query = z.object({ operationId: z.string('is required, once').min(1, 'must not be empty') });
@@ -24,16 +24,19 @@ export type OperationStatusInput = { token: string; operationId: string };
 export type OperationView = z.output<typeof read>;
 
 /** Step 4: GET /operation/{token}?operationId= (spec 4.8). */
-export const getOperation = {
+export const getOperation = defineCall<OperationStatusInput, OperationView>()({
   endpoint: 'operation.status',
+  group: 'External app',
+  section: '4.8',
+  summary: '4. Status of an operation',
+  description:
+    'Tells whether the user has decided. Poll every 2 to 5 seconds while the status is REQUESTED. APPROVED lets the app upload; REJECTED and EXPIRED end the operation. Stop polling after any of the three.',
   method: 'GET',
-  path,
+  path: '/public/external-app/operation/:token',
   query,
   response,
-  encode: ({ token, operationId }: OperationStatusInput) => ({
-    method: 'GET',
-    path: fillPath(path, { token }),
-    query: { operationId },
-  }),
-  decode: (body: unknown): OperationView => read.parse(body),
-} as const satisfies Call<OperationStatusInput, OperationView> & Record<string, unknown>;
+  errors: { ...ofToken, ...noOperation, 400: null },
+  // After a lost answer the next poll asks again, and nothing sooner (spec 4.8, rule 2).
+  retries: false,
+  decode: (body) => read.parse(body),
+});

@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import { limits } from '../limits.ts';
-import { fillPath, instant, isShallow, tolerant, tooDeep, type Call } from '../wire.ts';
-
-const path = '/public/external-app/operation/:token';
-/** @assumed idempotency-key */
-const idempotencyHeader = 'Idempotency-Key';
+import { instant, isShallow, tolerant, tooDeep } from '../wire.ts';
+import { defineCall } from './define-call.ts';
+import { ofBody, ofToken } from './errors.ts';
 
 /** @assumed operation-request: body of step 3 (spec 4.8 shows none) */
 const request = z.object({
@@ -45,19 +43,25 @@ export type CreateOperationInput = { token: string; idempotencyKey: string; oper
 /** Answer to step 3, create an operation (spec 4.8). */
 export type CreatedOperation = z.output<typeof read>;
 
-/** Step 3: POST /operation/{token} (spec 4.8). */
-export const createOperation = {
+/** Step 3: POST /operation/{token} (spec 4.8). @assumed idempotency-key: the header */
+export const createOperation = defineCall<CreateOperationInput, CreatedOperation>()({
   endpoint: 'operation.create',
+  group: 'External app',
+  section: '4.8',
+  summary: '3. Create an operation',
+  description:
+    'Asks the user for approval of what the app is about to do. The user reads the name, the description and the parameters, and decides on the platform within 30 minutes. The same `Idempotency-Key`, launch and body give the same operation again.',
   method: 'POST',
-  path,
-  idempotencyHeader,
+  path: '/public/external-app/operation/:token',
+  headers: { idempotencyKey: 'Idempotency-Key' },
   request,
   response,
-  encode: ({ token, idempotencyKey, operation }: CreateOperationInput) => ({
-    method: 'POST',
-    path: fillPath(path, { token }),
-    headers: { [idempotencyHeader]: idempotencyKey },
-    body: { kind: 'json', value: operation },
-  }),
-  decode: (body: unknown): CreatedOperation => read.parse(body),
-} as const satisfies Call<CreateOperationInput, CreatedOperation> & Record<string, unknown>;
+  errors: { ...ofToken, ...ofBody },
+  example: {
+    name: 'NDVI of olinda-landsat7',
+    description: 'Computes the vegetation index of one scene.',
+    parameters: { step: 'ndvi', item: 'olinda-landsat7' },
+  },
+  body: 'operation',
+  decode: (body) => read.parse(body),
+});

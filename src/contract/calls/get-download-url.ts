@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { type Call } from '../wire.ts';
-
-const path = '/public/file/download/url';
+import { defineCall } from './define-call.ts';
+import { noFile, ofFiles } from './errors.ts';
 
 const query = z.object({
   fileId: z.string('is required, once').min(1, 'must not be empty'),
@@ -21,18 +20,18 @@ const read = z
 export type DownloadUrlInput = { fileId: string; useDefaultContentType?: boolean };
 
 /** GET /public/file/download/url (spec 4.6): a pre-signed URL as plain text, valid 24 hours. */
-export const getDownloadUrl = {
-  endpoint: 'file.download-url',
+export const getDownloadUrl = defineCall<DownloadUrlInput, string>()({
+  endpoint: 'file.download',
+  group: 'Files',
+  section: '4.6',
+  summary: 'Signed download address, valid 24 hours',
+  description:
+    'Answers an address, as plain text, at which the file can be fetched for 24 hours without a key. With `useDefaultContentType=true` the file then has its own media type instead of application/octet-stream.',
   method: 'GET',
-  path,
+  path: '/public/file/download/url',
   query,
-  encode: ({ fileId, useDefaultContentType }: DownloadUrlInput) => ({
-    method: 'GET',
-    path: path,
-    query: {
-      fileId,
-      ...(useDefaultContentType === undefined ? {} : { useDefaultContentType: String(useDefaultContentType) }),
-    },
-  }),
-  decode: (body: unknown): string => read.parse(body),
-} as const satisfies Call<DownloadUrlInput, string> & Record<string, unknown>;
+  mediaType: 'text/plain',
+  answerFields: ['text'],
+  errors: { ...ofFiles, ...noFile, 400: null, 500: 'Internal Server Error' },
+  decode: (body) => read.parse(body),
+});

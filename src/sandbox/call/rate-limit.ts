@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { SandboxDatabase } from '../database.ts';
-import { faultEndpoints, type FaultEffect, type FaultEndpoint } from './fault.ts';
+import { endpoints, type Endpoint } from '../../contract/index.ts';
+import type { FaultEffect } from './fault.ts';
 
 /** Body of `POST /sandbox/rate-limit`. */
 export const newRateLimit = z.strictObject({
@@ -8,7 +9,7 @@ export const newRateLimit = z.strictObject({
     .int('must be an integer from 1 on')
     .min(1, 'must be an integer from 1 on')
     .max(1_000_000, 'must be at most 1000000'),
-  endpoint: z.enum(faultEndpoints, `must be one of ${faultEndpoints.join(', ')}`).optional(),
+  endpoint: z.enum(endpoints, `must be one of ${endpoints.join(', ')}`).optional(),
 });
 export type RateLimitSetting = z.output<typeof newRateLimit>;
 
@@ -48,7 +49,7 @@ export class RateLimit {
   }
 
   /** Counts a call, and answers what it meets where it is one too many. */
-  take(endpoint: FaultEndpoint): FaultEffect | null {
+  take(endpoint: Endpoint): FaultEffect | null {
     const setting = this.get();
     if (!setting || (setting.endpoint !== undefined && setting.endpoint !== endpoint)) return null;
     const now = this.#now();

@@ -1,15 +1,16 @@
+import type { Endpoint } from '../../contract/index.ts';
 import type * as z from 'zod';
 import type { SandboxDatabase } from '../database.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
 import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
-import { faultText, type Fault, type FaultEffect, type FaultEndpoint, type newFault } from './fault.ts';
+import { faultText, type Fault, type FaultEffect, type newFault } from './fault.ts';
 import { ownJson } from '../../files/index.ts';
 
 interface FaultRow {
   id: string;
   launch_id: string | null;
-  endpoint: FaultEndpoint;
+  endpoint: Endpoint;
   after: number;
   times: number;
   effect: string;
@@ -68,7 +69,7 @@ export class Faults {
   }
 
   /** Counts a call and gives the first armed fault that it sets off. `launchId` is null where calls belong to none. */
-  take(endpoint: FaultEndpoint, launchId: string | null): FaultEffect | null {
+  take(endpoint: Endpoint, launchId: string | null): FaultEffect | null {
     const matching = this.#rows().filter(
       (row) =>
         row.endpoint === endpoint && (row.launch_id === null || row.launch_id === launchId) && row.fired < row.times,

@@ -1,0 +1,109 @@
+import * as z from 'zod';
+import { fillPath, type Call, type Content, type HttpMethod, type WireBody, type WireRequest } from '../wire.ts';
+
+/** Groups of calls: their sections of the interface, and the key and permission that they need (spec 5). */
+export type CallGroup = 'Catalog' | 'Files' | 'Inference' | 'External app';
+
+/** One call of the platform's interface, before it is encoded and decoded: the only place that describes it. */
+export interface CallFacts {
+  /** Name in faults, rate limits, metrics, traces and errors. */
+  readonly endpoint: string;
+  readonly group: CallGroup;
+  /** Section of the interface. */
+  readonly section: string;
+  readonly summary: string;
+  /** Text for a reader who has never seen the interface. */
+  readonly description: string;
+  readonly method: HttpMethod;
+  /** Path with `:name` segments. */
+  readonly path: string;
+  readonly query?: z.ZodObject;
+  /** Headers that carry values of the input, by the names of these values. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Schema of a JSON body. */
+  readonly request?: z.ZodType;
+  /** Schema of a form. */
+  readonly fields?: z.ZodObject;
+  /** Name of the form's part that is a file. */
+  readonly fileField?: string;
+  /** Schema of the answer. */
+  readonly response?: z.ZodType;
+  /** Media type of the answer. Default: `application/json`. */
+  readonly mediaType?: string;
+  /** Statuses of errors beside those of every call, with the message of section 7. Null: the message says what was wrong. */
+  readonly errors: Readonly<Partial<Record<number, string | null>>>;
+  /** Body of a request, as an example. */
+  readonly example?: unknown;
+  /** True if the answer comes only after the platform has read or assembled a file. Default false. */
+  readonly isLong?: boolean;
+  /** True if the sandbox can let the work fail half-way, as a fault. Default false. */
+  readonly canFailInWork?: boolean;
+  /** False if whoever polls repeats the call. Default: the client repeats transient failures. */
+  readonly retries?: boolean;
+  /** True if a success may be plain text, because the client needs no field of the answer. Default false. */
+  readonly needsNoField?: boolean;
+  /** Fields of the body that a wire profile can rename. Default: those of `request` and `fields`. */
+  readonly bodyFields?: readonly string[];
+  /** Fields of the answer that a wire profile can rename. Default: those of `response`. */
+  readonly answerFields?: readonly string[];
+}
+
+/** A call with the functions of the client. */
+export type CallRow<Facts extends CallFacts, Input, Output> = Facts & Call<Input, Output>;
+
+interface ClientSide<Input, Output> {
+  /** Member of the input that is the JSON body. Default: the whole input. */
+  readonly body?: keyof Input & string;
+  /** Reads the 2xx body. Throws `z.ZodError` if a value is missing that the app needs. */
+  readonly decode: (body: unknown) => Output;
+  /** Default: values of the input go where the schemas have them. */
+  readonly encode?: (input: Input) => WireRequest;
+}
+
+/** Makes a row of the table of calls. The request is derived from its schemas. */
+export function defineCall<Input extends object, Output>() {
+  return <const Facts extends CallFacts>(facts: Facts & ClientSide<Input, Output>): CallRow<Facts, Input, Output> => ({
+    ...facts,
+    encode: facts.encode ?? ((input) => encodeCall(facts, input, facts.body)),
+  });
+}
+
+function encodeCall(
+  { method, path, query, headers = {}, request, fields, fileField }: CallFacts,
+  input: object,
+  body: string | undefined,
+): WireRequest {
+  const values = new Map<string, unknown>(Object.entries(input));
+  const textsOf = (names: readonly string[]) =>
+    Object.fromEntries(
+      names.filter((name) => values.get(name) !== undefined).map((name) => [name, String(values.get(name))]),
+    );
+  const inPath = [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
+  const form = fields && textsOf(Object.keys(fields.shape));
+  const carried = Object.entries(headers).map(([name, header]) => [header, String(values.get(name))]);
+  return {
+    method,
+    path: fillPath(path, textsOf(inPath)),
+    ...(query && { query: textsOf(Object.keys(query.shape)) }),
+    ...(carried.length > 0 && { headers: Object.fromEntries(carried) as Record<string, string> }),
+    body: bodyOf(values, request && (body === undefined ? input : values.get(body)), form, fileField),
+  };
+}
+
+function bodyOf(
+  values: ReadonlyMap<string, unknown>,
+  json: unknown,
+  form: Readonly<Record<string, string>> | undefined,
+  fileField: string | undefined,
+): WireBody | undefined {
+  if (json !== undefined) return { kind: 'json', value: json };
+  if (!form) return undefined;
+  if (fileField === undefined) return { kind: 'form', fields: form };
+  // The input of a call with a file has its content.
+  const content = values.get('content') as Content;
+  return {
+    kind: 'multipart',
+    fields: form,
+    file: { field: fileField, fileName: `part-${String(values.get('partNumber'))}`, content },
+  };
+}

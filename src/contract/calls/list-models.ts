@@ -1,0 +1,19 @@
+import { models, readModels, type KnownModels } from '../inference/inference.ts';
+import { defineCall } from './define-call.ts';
+import { ofFiles } from './errors.ts';
+
+/** GET /public/inference/models (spec 4.7). @assumed model-fields: the names of the fields, and that it answers an array */
+export const listModels = defineCall<object, KnownModels>()({
+  endpoint: 'inference.models',
+  group: 'Inference',
+  section: '4.7',
+  summary: 'Models that can be run',
+  description:
+    'Lists the active models, each with its task and the names of its classes. The key may also come as a bearer token.',
+  method: 'GET',
+  path: '/public/inference/models',
+  response: models,
+  answerFields: [],
+  errors: { ...ofFiles, 500: 'Internal Server Error' },
+  decode: (body) => readModels.parse(body),
+});

@@ -1,0 +1,41 @@
+import * as z from 'zod';
+import { chunkFields, chunkFileField } from './upload-file-chunk.ts';
+import { tolerant, type Content } from '../wire.ts';
+import { defineCall } from './define-call.ts';
+import { noSession, ofBody, ofToken } from './errors.ts';
+
+/** @assumed chunk-answer: response of step 6, but for `message` (spec 4.4) */
+const response = z.object({ message: z.string(), partNumber: z.int(), size: z.int() });
+const read = tolerant(response, []);
+
+/** Input of step 6, upload a chunk (spec 4.8). */
+export type UploadChunkInput = {
+  token: string;
+  uploadId: string;
+  key: string;
+  /** From 1, without a gap. */
+  partNumber: number;
+  content: Content;
+};
+/** Answer to step 6, upload a chunk (spec 4.8). The size is in bytes. */
+export type UploadedChunk = z.output<typeof read>;
+
+/** Step 6: POST /file/{token}/upload/chunk (spec 4.8). @assumed chunk-request: step 6 takes the form of uploadChunk (spec 4.4) */
+export const uploadChunk = defineCall<UploadChunkInput, UploadedChunk>()({
+  endpoint: 'upload.chunk',
+  group: 'External app',
+  section: '4.8',
+  summary: '6. Upload a chunk',
+  description:
+    'Sends the next part of the file, of at most 512 MiB, numbered from 1 without a gap. The same part with the same bytes may come again, so that a chunk is safe to repeat after a lost answer.',
+  method: 'POST',
+  path: '/public/external-app/file/:token/upload/chunk',
+  fields: chunkFields,
+  fileField: chunkFileField,
+  response,
+  errors: { ...ofToken, ...noSession, ...ofBody },
+  example: { uploadId: 'up_3q2hH0b8QyW7yqv1mZJ5mA', key: 'uploads/3q2hH0b8QyW7yqv1mZJ5mA', partNumber: '1' },
+  isLong: true,
+  needsNoField: true,
+  decode: (body) => read.parse(body || {}),
+});

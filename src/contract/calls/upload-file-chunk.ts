@@ -1,0 +1,52 @@
+import * as z from 'zod';
+import { limits } from '../limits.ts';
+import { tolerant, type Content } from '../wire.ts';
+import { defineCall } from './define-call.ts';
+import { noSession, ofBody, ofFiles } from './errors.ts';
+
+const partNumberRule = `must be an integer from ${limits.firstPartNumber} to ${limits.maxPartNumber}`;
+/** Fields of the form of a chunk (spec 4.4). */
+export const chunkFields = z.object({
+  uploadId: z.string('is required, once').min(1, 'must not be empty'),
+  key: z.string('is required, once').min(1, 'must not be empty'),
+  partNumber: z
+    .string(`is required, once, and ${partNumberRule}`)
+    .regex(/^[0-9]{1,9}$/, partNumberRule)
+    .transform(Number)
+    .refine((n) => n >= limits.firstPartNumber && n <= limits.maxPartNumber, partNumberRule),
+});
+/** Name of the part of the form that is the file (spec 4.4). */
+export const chunkFileField = 'file';
+
+/** The answer of the interface is a message. The other fields are those of step 6. */
+const response = z.object({ message: z.string(), partNumber: z.int(), size: z.int() });
+const read = tolerant(z.object({ message: z.string() }), []);
+/** Input of `uploadFileChunk` (spec 4.4). */
+export type UploadFileChunkInput = {
+  uploadId: string;
+  key: string;
+  /** From 1, without a gap. */
+  partNumber: number;
+  content: Content;
+};
+
+/** POST /public/file/uploadChunk (spec 4.4), a multipart form. */
+export const uploadFileChunk = defineCall<UploadFileChunkInput, unknown>()({
+  endpoint: 'file.chunk',
+  group: 'Files',
+  section: '4.4',
+  summary: 'Upload a chunk',
+  description:
+    'Sends one part of the file, of at most 512 MiB, numbered from 1. Parts may come in any order, and the same part again with the same bytes.',
+  method: 'POST',
+  path: '/public/file/uploadChunk',
+  fields: chunkFields,
+  fileField: chunkFileField,
+  response,
+  answerFields: ['message'],
+  errors: { ...ofFiles, ...noSession, ...ofBody, 413: null, 500: 'Failed to upload chunk', 507: null },
+  example: { uploadId: 'up_3q2hH0b8QyW7yqv1mZJ5mA', key: 'uploads/3q2hH0b8QyW7yqv1mZJ5mA', partNumber: '1' },
+  isLong: true,
+  needsNoField: true,
+  decode: (body) => read.parse(body || {}),
+});
