@@ -41,7 +41,7 @@ export class Faults {
     const armed = stored(this.#find(id));
     const when = `${armed.after > 0 ? `, after ${armed.after}` : ''}${armed.times > 1 ? `, ${armed.times} times` : ''}`;
     const text = `${armed.endpoint}: ${faultText(armed.effect)}${when}`;
-    this.#events.note(armed.launchId, 'fault armed', text, 0, { fault: armed });
+    this.#events.note(armed.launchId, 'fault armed', text);
     return armed;
   }
 

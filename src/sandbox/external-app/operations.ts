@@ -220,8 +220,6 @@ export class Operations {
       operation.launchId,
       to === 'APPROVED' ? 'approved' : 'rejected',
       `${operation.name}${by === null ? '' : `, by ${by}`}`,
-      0,
-      { operationId: id },
     );
     return stored(this.find(id));
   }

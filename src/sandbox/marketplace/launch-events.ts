@@ -1,7 +1,5 @@
 import type { SandboxClock } from '../clock.ts';
-import type { Fault } from '../call/fault.ts';
 import type { SandboxDatabase } from '../database.ts';
-import { ownJson } from '../../files/index.ts';
 
 /** Kinds of events of a launch besides its calls. */
 export type LaunchEventKind =
@@ -21,13 +19,6 @@ export interface LaunchEvent {
   readonly text: string;
   /** Distance by which the clock was moved; 0 for all other events. */
   readonly movedMs: number;
-  readonly data: EventData;
-}
-
-/** Subject of an event, for programs. */
-export interface EventData {
-  readonly operationId?: string;
-  readonly fault?: Fault;
 }
 
 /** Kept of all launches together; shown of one. */
@@ -44,10 +35,10 @@ export class LaunchEvents {
   }
 
   /** `launchId` null: it concerns every launch. */
-  note(launchId: string | null, kind: LaunchEventKind, text: string, movedMs = 0, data: EventData = {}): void {
+  note(launchId: string | null, kind: LaunchEventKind, text: string, movedMs = 0): void {
     const { lastInsertRowid } = this.#database
-      .prepare('insert into launch_events (launch_id, at, kind, text, moved_ms, data) values (?, ?, ?, ?, ?, ?)')
-      .run(launchId, this.#clock.machineNow(), kind, text, movedMs, JSON.stringify(data));
+      .prepare('insert into launch_events (launch_id, at, kind, text, moved_ms) values (?, ?, ?, ?, ?)')
+      .run(launchId, this.#clock.machineNow(), kind, text, movedMs);
     this.#database.prepare('delete from launch_events where id <= ?').run(Number(lastInsertRowid) - most.kept);
   }
 
@@ -61,14 +52,13 @@ export class LaunchEvents {
   /** Returns the events of the launch, and those of all launches since it began: the newest 500, oldest first. */
   list(launchId: string): LaunchEvent[] {
     return this.#database
-      .prepare<[string, string, number], Omit<LaunchEvent, 'data'> & { data: string }>(
-        `select at as atMs, kind, text, moved_ms as movedMs, data from (
+      .prepare<[string, string, number], LaunchEvent>(
+        `select at as atMs, kind, text, moved_ms as movedMs from (
            select * from launch_events
            where launch_id = ? or (launch_id is null and at >= (select min(at) from launch_events where launch_id = ?))
            order by at desc, id desc limit ?) order by at, id`,
       )
-      .all(launchId, launchId, most.shown)
-      .map((row) => ({ ...row, data: ownJson<EventData>(row.data) }));
+      .all(launchId, launchId, most.shown);
   }
 
   /** When the launch's clock came to show `launchMs`, in the machine's time: now or before, else null. By the launch's events, as `list` gives them. */
