@@ -16,7 +16,7 @@ ${command.usage}
   );
   return `# Commands
 
-\`npm run lab -- scripts/reference.ts\` generates this page from the commands. In this repository, \`npm run demo\`, \`dev\`, \`sandbox\`, \`app\`, \`certify\`, \`new-step\`, \`drift\` start the commands of these names, with options after \`--\`. \`npx marketplace-app-kit COMMAND\` starts any of them, also in a project of your own. [Configuration](../configuration.md) lists the settings.
+\`npm run lab -- scripts/reference.ts\` generates this page from the commands. In this repository, \`npm run demo\`, \`dev\`, \`sandbox\`, \`app\`, \`certify\`, \`new-step\` and \`drift\` start the commands of these names, with options after \`--\`. \`npx marketplace-app-kit COMMAND\` starts any of them, also in a project of your own. [Configuration](../configuration.md) lists the settings.
 
 \`\`\`text
 ${usage}

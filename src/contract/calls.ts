@@ -3,25 +3,21 @@ import * as clientRows from './calls/index.ts';
 import { catalogForClients } from './calls/catalog-for-clients.ts';
 import type { CallFacts } from './calls/define-call.ts';
 import { uploadFile } from './calls/upload-file.ts';
+import { keysOf } from './keys.ts';
 import type { Call } from './wire.ts';
 
-type Rows = {
-  // A module of a row may export more than the row.
-  [
-    Name in keyof typeof clientRows as (typeof clientRows)[Name] extends CallFacts ? Name : never
-  ]: (typeof clientRows)[Name];
-};
-const isRow = (value: unknown): value is CallFacts =>
-  typeof value === 'object' && value !== null && 'endpoint' in value;
+type Rows = typeof clientRows;
 
 /** Calls that the kit's client makes, by their names in a wire profile. */
-export const calls = Object.fromEntries(
-  Object.entries(clientRows).filter(([, value]) => isRow(value)),
-) as unknown as Rows;
+export const calls: Rows = clientRows;
 
 /** The name of a call of the client. */
 export type CallName = keyof Rows;
-export const callNames = Object.keys(calls) as CallName[];
+const stepOf = (name: CallName) => (calls[name] as CallFacts).step ?? Infinity;
+/** The flow of section 4.8 first, then by name. Node and the test runner list the exports of a module in different orders. */
+export const callNames = keysOf(calls)
+  .toSorted()
+  .toSorted((a, b) => (stepOf(a) === stepOf(b) ? 0 : stepOf(a) - stepOf(b)));
 
 /** The calls as a wire profile has them. */
 export type ProfileCalls = {
@@ -32,7 +28,10 @@ export type ProfileCalls = {
 const served = { uploadFile, ...catalogForClients };
 
 /** Every call of the platform's interface, by name. */
-export const interfaceCalls: Readonly<Record<string, CallFacts>> = { ...calls, ...served };
+export const interfaceCalls: Readonly<Record<string, CallFacts>> = {
+  ...Object.fromEntries(callNames.map((name) => [name, calls[name]])),
+  ...served,
+};
 
 /** A call of the external-app group (spec 4.8). */
 export type ExternalAppEndpoint = Extract<Rows[CallName], { group: 'External app' }>['endpoint'];
@@ -41,25 +40,26 @@ type AssetEndpoint = 'stac.data' | 'stac.preview';
 /** A call of the platform, by the name that faults, rate limits, metrics, traces and errors use. */
 export type Endpoint = Rows[CallName]['endpoint'] | (typeof served)[keyof typeof served]['endpoint'] | AssetEndpoint;
 
-/** Names of the calls with a property. */
-export const endpointsWhere = (isSo: (row: CallFacts) => boolean): ReadonlySet<string> =>
-  new Set(
+const endpointsOf = (isSo: (row: CallFacts) => boolean) => [
+  ...new Set(
     Object.values(interfaceCalls)
       .filter(isSo)
       .map(({ endpoint }) => endpoint),
-  );
+  ),
+];
 
-const endpointsOf = (rows: readonly CallFacts[]) => [...new Set(rows.map(({ endpoint }) => endpoint))];
+/** Names of the calls with a property. */
+export const endpointsWhere = (isSo: (row: CallFacts) => boolean): ReadonlySet<string> => new Set(endpointsOf(isSo));
 
 /** The seven calls of the external-app group (spec 4.8), in their order. */
-export const externalAppEndpoints = endpointsOf(
-  Object.values(calls).filter(({ group }) => group === 'External app'),
-) as unknown as readonly [ExternalAppEndpoint, ...ExternalAppEndpoint[]];
+export const externalAppEndpoints = endpointsOf(({ group }) => group === 'External app') as unknown as readonly [
+  ExternalAppEndpoint,
+  ...ExternalAppEndpoint[],
+];
 
 /** Every call, by the name that faults, limits and traces use. */
 export const endpoints = [
-  ...externalAppEndpoints,
-  ...endpointsOf(Object.values(interfaceCalls).filter(({ group }) => group !== 'External app')),
+  ...endpointsOf(() => true),
   ...(['stac.data', 'stac.preview'] satisfies AssetEndpoint[]),
 ] as unknown as readonly [Endpoint, ...Endpoint[]];
 

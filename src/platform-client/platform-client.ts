@@ -67,7 +67,7 @@ export interface PlatformClientOptions {
 
 /** Calls that are answered only after the platform has read or assembled a file. */
 const longCalls = endpointsWhere(({ isLong }) => isLong === true);
-/** Calls that whoever polls repeats. */
+/** Calls that poll. The next poll takes the place of a repeat. */
 const polls = endpointsWhere(({ retries }) => retries === false);
 
 /** Options of a call: a signal that ends it. */

@@ -40,7 +40,7 @@ type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
  * Options of every warp. GDAL would turn heights in feet into metres and leave their unit, and would read values and masks from
  * the overviews of the input where the output is coarser.
  */
-export const exactly = ['-novshift', '-ovr', 'NONE'];
+export const commonOptions = ['-novshift', '-ovr', 'NONE'];
 
 /** A raster to warp. */
 export interface WarpSource {
@@ -70,11 +70,11 @@ export const sourcesOf = (scene: Scene, views: readonly Gdal.Dataset[] = scene.d
 const firstNodataOf = (source: Gdal.Dataset): number | null =>
   source.bands.map(nodataOf).find((value) => value !== null) ?? null;
 
-/** Resampling methods whose results are values of the source. */
-const choosing: ReadonlySet<string> = new Set(['near', 'nearest', 'mode', 'min', 'max', 'med', 'q1', 'q3']);
+/** Resampling methods that select one of the source's values. */
+const selectingMethods: ReadonlySet<string> = new Set(['near', 'nearest', 'mode', 'min', 'max', 'med', 'q1', 'q3']);
 
-/** Resampling methods whose results are not a value of the source, nor lie between some. */
-const ofStoredNumbers: ReadonlySet<string> = new Set(['sum', 'rms']);
+/** Resampling methods that give a wrong result for stored numbers with an offset. */
+const summingMethods: ReadonlySet<string> = new Set(['sum', 'rms']);
 
 const methodOf = (args: readonly (string | number)[]): string => {
   const at = args.indexOf('-r');
@@ -106,7 +106,7 @@ function needsWideCopy(
   // A sum can be larger than its type.
   if (method === 'sum' && sources.some(({ bands }) => bands.some(({ band }) => integerRanges[typeOf(band)])))
     return true;
-  if (!choosing.has(method) && sources.some(canBlendToNodata)) return true;
+  if (!selectingMethods.has(method) && sources.some(canBlendToNodata)) return true;
   const known = sources.map(({ dataset }) => firstNodataOf(dataset));
   if (known.some((one) => !Object.is(one, known[0]))) return true;
   return sources.some(({ dataset, bands }, i) => {
@@ -137,7 +137,7 @@ export async function warped(
 ): Promise<Gdal.Dataset> {
   const scales = scalesOf(sources);
   const method = methodOf(args);
-  if (ofStoredNumbers.has(method) && scales.some(({ offset }) => offset !== 0))
+  if (summingMethods.has(method) && scales.some(({ offset }) => offset !== 0))
     throw new KitError(
       'scaled_values',
       `the raster stores its values with an offset, so that ${method} of stored numbers is not ${method} of values; convert it by the step band-math first`,
@@ -219,7 +219,7 @@ export async function warpedWide(
         ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
         // Without it, GDAL takes a pixel for missing only if all bands lack it.
         ...['-wo', 'UNIFIED_SRC_NODATA=NO'],
-        ...[...exactly, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+        ...[...commonOptions, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
       partOf(context, 0.5, 1).progress,
     );
@@ -315,7 +315,7 @@ async function warpedAsIs(
         ...args.map(String),
         ...(known === null || hasAlpha ? [] : ['-dstnodata', String(known)]),
         ...(needsMask ? ['-dstalpha'] : []),
-        ...[...exactly, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
+        ...[...commonOptions, ...tiled, '-multi', '-wo', 'NUM_THREADS=ALL_CPUS'],
       ],
       context.progress,
     );

@@ -103,7 +103,7 @@ test('several outputs in one zip: each with its STAC item, a table with its desc
   expect([described.url, described.tableSchema.columns.map(({ name }) => name)]).toEqual(['statistics.csv', columns]);
   const item = JSON.parse(texts.get('zones.geojson.stac.json')!) as StacItem;
   expect(item.links.map(({ href }) => href)).toContain('/public/stac/collections/olinda-coast/items/olinda-landsat7');
-  // The table has no place of its own, and lies where the zones lie.
+  // The table has no location, so its item has the location of the zones.
   const table = JSON.parse(texts.get('statistics.csv.stac.json')!) as StacItem;
   for (const [i, degrees] of [-34.9, -8.02, -34.85, -7.97].entries()) expect(table.bbox[i]).toBeCloseTo(degrees, 5);
 });

@@ -1,11 +1,20 @@
 /** The table of calls: what a row alone brings, and what every row must have. */
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { promisify } from 'node:util';
 import express from 'express';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as z from 'zod';
 import { describe, expect, test } from 'vitest';
-import { calls, endpoints, errorMessages, externalAppEndpoints, interfaceCalls } from '../../src/contract/index.ts';
+import {
+  callNames,
+  calls,
+  endpoints,
+  errorMessages,
+  externalAppEndpoints,
+  interfaceCalls,
+} from '../../src/contract/index.ts';
 import { defineCall } from '../../src/contract/calls/define-call.ts';
 import { CallRouter, type Route } from '../../src/sandbox/call/call-router.ts';
 import { callContext } from '../../src/sandbox/web/call-context.ts';
@@ -71,7 +80,12 @@ describe('one row and one handler', () => {
   });
 });
 
-test('the calls of the external-app group are in the order of the flow', () => {
+test('the calls are in one order in Node and here, those of the external-app group in that of the flow', async () => {
+  // Node lists the exports of a module by name, and Vitest as they stand there.
+  const script = `import * as contract from '${new URL('../../src/contract/index.ts', import.meta.url).href}';
+    console.log(JSON.stringify([contract.externalAppEndpoints, contract.endpoints, contract.callNames]))`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+  expect(JSON.parse(stdout)).toEqual([externalAppEndpoints, endpoints, callNames]);
   expect(externalAppEndpoints).toEqual([
     ...['token.renew', 'user.detail', 'operation.create', 'operation.status'],
     ...['upload.initiate', 'upload.chunk', 'upload.complete'],

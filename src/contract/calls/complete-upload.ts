@@ -20,7 +20,8 @@ export const completeUpload = defineCall<CompleteUploadInput, CompletedUpload>()
   endpoint: 'upload.complete',
   group: 'External app',
   section: '4.8',
-  summary: '7. Complete the upload',
+  step: 7,
+  summary: 'Complete the upload',
   description:
     'Joins the chunks to one file, which the platform then processes and shows in the catalog. `fileSize` is the sum of the parts. The optional fields say when and where the data was acquired and what it is. Completing again gives the same file.',
   method: 'POST',

@@ -48,7 +48,8 @@ export const createOperation = defineCall<CreateOperationInput, CreatedOperation
   endpoint: 'operation.create',
   group: 'External app',
   section: '4.8',
-  summary: '3. Create an operation',
+  step: 3,
+  summary: 'Create an operation',
   description:
     'Asks the user for approval of what the app is about to do. The user reads the name, the description and the parameters, and decides on the platform within 30 minutes. The same `Idempotency-Key`, launch and body give the same operation again.',
   method: 'POST',

@@ -11,6 +11,8 @@ export interface CallFacts {
   readonly group: CallGroup;
   /** Section of the interface. */
   readonly section: string;
+  /** Place in the flow of section 4.8, from 1. */
+  readonly step?: number;
   readonly summary: string;
   /** Text for a reader who has never seen the interface. */
   readonly description: string;
@@ -38,7 +40,7 @@ export interface CallFacts {
   readonly isLong?: boolean;
   /** True if the sandbox can let the work fail half-way, as a fault. Default false. */
   readonly canFailInWork?: boolean;
-  /** False if whoever polls repeats the call. Default: the client repeats transient failures. */
+  /** False for a call that polls: the next poll takes the place of a repeat. Default true: the client repeats transient failures. */
   readonly retries?: boolean;
   /** True if a success may be plain text, because the client needs no field of the answer. Default false. */
   readonly needsNoField?: boolean;

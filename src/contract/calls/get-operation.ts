@@ -28,7 +28,8 @@ export const getOperation = defineCall<OperationStatusInput, OperationView>()({
   endpoint: 'operation.status',
   group: 'External app',
   section: '4.8',
-  summary: '4. Status of an operation',
+  step: 4,
+  summary: 'Status of an operation',
   description:
     'Tells whether the user has decided. Poll every 2 to 5 seconds while the status is REQUESTED. APPROVED lets the app upload; REJECTED and EXPIRED end the operation. Stop polling after any of the three.',
   method: 'GET',

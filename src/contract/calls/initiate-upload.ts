@@ -24,7 +24,8 @@ export const initiateUpload = defineCall<InitiateUploadInput, InitiatedUpload>()
   endpoint: 'upload.initiate',
   group: 'External app',
   section: '4.8',
-  summary: '5. Begin the upload',
+  step: 5,
+  summary: 'Begin the upload',
   description:
     'Begins the upload of one output of an APPROVED operation. Every chunk and the completion name the `uploadId` and the `key` of the answer. An upload without a chunk for 24 hours is removed.',
   method: 'POST',

@@ -17,7 +17,8 @@ export const renewToken = defineCall<RenewTokenInput, RenewedToken>()({
   endpoint: 'token.renew',
   group: 'External app',
   section: '4.8',
-  summary: '1. Renew the identity token',
+  step: 1,
+  summary: 'Renew the identity token',
   description:
     'Extends the life of the identity token of a launch. The answer may hold another token, which the app uses from then on. Call it before the token expires, or up to five minutes after.',
   method: 'POST',

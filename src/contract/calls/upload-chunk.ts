@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { chunkFields, chunkFileField } from './upload-file-chunk.ts';
+import { chunkFields, chunkFileField } from '../files/chunk-form.ts';
 import { tolerant, type Content } from '../wire.ts';
 import { defineCall } from './define-call.ts';
 import { noSession, ofBody, ofToken } from './errors.ts';
@@ -25,7 +25,8 @@ export const uploadChunk = defineCall<UploadChunkInput, UploadedChunk>()({
   endpoint: 'upload.chunk',
   group: 'External app',
   section: '4.8',
-  summary: '6. Upload a chunk',
+  step: 6,
+  summary: 'Upload a chunk',
   description:
     'Sends the next part of the file, of at most 512 MiB, numbered from 1 without a gap. The same part with the same bytes may come again, so that a chunk is safe to repeat after a lost answer.',
   method: 'POST',

@@ -1,16 +1,15 @@
 import * as z from 'zod';
 import { interfaceCalls, type CallFacts } from '../../contract/index.ts';
-import { signedCalls } from '../call/signed-calls.ts';
+import { signedCalls, type SignedCall } from '../call/signed-calls.ts';
 import type { DocumentedCall } from './documented-call.ts';
 
 /** A row of the table of calls as it stands in the document. */
-function documented(id: string, row: CallFacts): DocumentedCall {
+function documented([id, row]: readonly [string, CallFacts]): DocumentedCall {
   const { group, section, method, request, fields, fileField, headers, errors } = row;
-  const isSigned = Object.hasOwn(signedCalls, id);
   return {
     id,
     tag: group,
-    summary: row.summary,
+    summary: row.step === undefined ? row.summary : `${row.step}. ${row.summary}`,
     description: `${row.description} (section ${section})`,
     method: method.toLowerCase() as 'get' | 'post',
     path: row.path,
@@ -23,12 +22,15 @@ function documented(id: string, row: CallFacts): DocumentedCall {
     ...(row.response && { response: row.response }),
     ...(row.mediaType !== undefined && { mediaType: row.mediaType }),
     ...(row.example !== undefined && { example: row.example }),
-    ...('takesRange' in row && { takesRange: row.takesRange === true }),
-    ...(isSigned && { isSigned }),
   };
 }
 
 /** Every call of the platform's interface that the sandbox answers (spec 4), and the addresses that it signs. */
-export const platformCalls: readonly DocumentedCall[] = Object.entries({ ...interfaceCalls, ...signedCalls }).map(
-  ([id, row]) => documented(id, row),
-);
+export const platformCalls: readonly DocumentedCall[] = [
+  ...Object.entries(interfaceCalls).map(documented),
+  ...Object.entries<SignedCall>(signedCalls).map(([id, row]) => ({
+    ...documented([id, row]),
+    takesRange: row.takesRange === true,
+    isSigned: true,
+  })),
+];

@@ -10,7 +10,7 @@ import { defineStep, z, type StepJob } from '../step.ts';
 import { keepScales, keepUnits, typeOf, wideTypeOf } from '../wide-copy.ts';
 import {
   closeAndRemove,
-  exactly,
+  commonOptions,
   hasPoints,
   narrowedTo,
   notWarped,
@@ -254,7 +254,7 @@ function moved(gdal: typeof Gdal, source: Gdal.Dataset, degrees: number): Gdal.D
 function virtualWarp(gdal: typeof Gdal, sources: readonly WarpSource[], path: string, args: readonly string[]) {
   try {
     const datasets = sources.map(({ dataset }) => dataset);
-    return gdal.warp(path, null, datasets, ['-of', 'VRT', ...exactly, ...args]);
+    return gdal.warp(path, null, datasets, ['-of', 'VRT', ...commonOptions, ...args]);
   } catch (cause) {
     throw notWarped(cause, sources[0]!.dataset.rasterSize);
   }
