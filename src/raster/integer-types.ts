@@ -8,6 +8,10 @@ export const integerRanges: Readonly<Record<string, readonly [lowest: number, hi
   Int32: [-2_147_483_648, 2_147_483_647],
 };
 
+/** The smallest real type that stores every number of these types exactly, by GDAL's names. */
+export const realTypeOf = (dataTypes: readonly (string | null)[]): 'Float32' | 'Float64' =>
+  dataTypes.every((dataType) => /^(Byte|Int8|U?Int16|Float32)$/.test(dataType ?? '')) ? 'Float32' : 'Float64';
+
 /** True if a value is within the range of a type. Real types have no range here. */
 export function isInRange(dataType: string | null, value: number): boolean {
   const range = integerRanges[dataType ?? ''];

@@ -78,9 +78,13 @@ export function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
   return bands.length >= 3 ? bands.slice(0, 3) : bands.slice(0, 1);
 }
 
+/** Reads values that a picture shows: physical ones, and stored numbers of classes. */
+export const readerOfPicture = (band: gdal.RasterBand): BandReader =>
+  new BandReader({ band }, classesOf(band) ? { scaling: 'stored' } : {});
+
 function readBand(band: gdal.RasterBand, width: number, height: number, style: PreviewStyle) {
   const values = new Float64Array(width * height);
-  const reader = new BandReader({ band }, { scaling: 'stored' });
+  const reader = readerOfPicture(band);
   reader.read([0, 0, band.size.x, band.size.y], values, { size: [width, height] });
   const isValid = (i: number) => Number.isFinite(values[i]);
   const [low, high] =

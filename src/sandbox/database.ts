@@ -130,6 +130,16 @@ const migrations: readonly (string | ((database: SandboxDatabase) => void))[] = 
     primary key (launch_id, rule, calls)
   ) strict;
   `,
+  // Items of a time range (STAC start_datetime, end_datetime). Null for items of one time.
+  `
+  alter table items add column start_ms integer;
+  alter table items add column end_ms integer;
+  update items set
+    start_ms = cast(round((julianday(json_extract(properties, '$.start_datetime')) - 2440587.5) * 86400000) as integer),
+    end_ms = cast(round((julianday(json_extract(properties, '$.end_datetime')) - 2440587.5) * 86400000) as integer)
+  where json_extract(properties, '$.start_datetime') is not null and json_extract(properties, '$.end_datetime') is not null;
+  create index items_by_range on items (end_ms, start_ms) where end_ms is not null;
+  `,
 ];
 
 /** Prepares the items for searches by SQL: an R*Tree of their boxes, and their properties as JSONB. */

@@ -44,7 +44,14 @@ export {
   type VectorInput,
   type VectorOutput,
 } from './step.ts';
-export { definePixelStep, writePixels, type BlockFunction, type PixelOutput, type PixelStep } from './pixel-step.ts';
+export {
+  definePixelStep,
+  writePixels,
+  type BlockFunction,
+  type PixelGrid,
+  type PixelOutput,
+  type PixelStep,
+} from './pixel-step.ts';
 export { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
 export { estimateCog } from './estimate.ts';
 export { area, band, crs, date, ownFile, resampling, resamplings, type ParameterWords } from './parameters.ts';

@@ -1,3 +1,4 @@
+import type Gdal from 'gdal-async';
 import { addMask, type BandReader, type Reading } from '../raster/band-reader.ts';
 import type { OutputValues, Strip } from '../raster/block-walk.ts';
 import type { Grid } from '../raster/cog.ts';
@@ -28,6 +29,12 @@ import {
 
 /** Computes a strip from physical values. NaN marks missing values in the inputs and the outputs. */
 export type BlockFunction = (inputs: readonly Float64Array[], outputs: readonly OutputValues[], strip: Strip) => void;
+
+/** The grid of a step's bands. */
+export interface PixelGrid extends Grid {
+  /** The bands that the functions take, in their order. */
+  readonly bands: readonly Gdal.RasterBand[];
+}
 
 /** Share of the progress bar for computing pixels. The rest is compression. */
 const computePart = 0.5;
@@ -65,14 +72,14 @@ export async function writePixels(
     readonly output: PixelOutput;
     readonly share: StepJob<never>['share'];
   },
-  compute: (grid: Grid) => BlockFunction,
+  compute: (grid: PixelGrid) => BlockFunction,
 ): Promise<void> {
   const [first] = bands;
   if (!first) throw new Error('a pixel step takes at least one band');
   for (const other of bands) raster.requireSameGrid(first, other);
   const grid = raster.gridOf(first.dataset);
   const dataType = output.bands[0]?.dataType ?? 'Float32';
-  const block = compute(grid);
+  const block = compute({ ...grid, bands: bands.map(({ band }) => band) });
   const needsMask = dataType in integerRanges && output.bands.every(({ nodata }) => nodata === undefined);
   const gaps = new Gaps();
   const made = await raster.createRaster(
@@ -180,7 +187,7 @@ export interface PixelFunctions<Parameters> {
   /** Computes one pixel from its neighbourhood: one array of (2 × `reach` + 1)² values per band, row by row, with NaN for missing values. */
   readonly window?: (parameters: Parameters) => (...windows: Float64Array[]) => number | readonly number[];
   /** Computes a whole strip of arrays. NaN marks missing values in the inputs and the outputs. */
-  readonly block?: (parameters: Parameters, grid: Grid) => BlockFunction;
+  readonly block?: (parameters: Parameters, grid: PixelGrid) => BlockFunction;
   /** Python program that computes the pixels with `marketplace_step.pixels`, for example `new URL('./my-step.py', import.meta.url)`. */
   readonly python?: URL;
 }
@@ -366,7 +373,7 @@ function sceneOf({ scene, inputs }: Pick<StepJob<never>, 'scene' | 'inputs'>, on
 function blockOf<Of extends Bands, Own extends z.ZodRawShape>(
   { pixel, window, block, reach = 0 }: PixelStep<Of, Own>,
   parameters: Values<Of> & z.output<z.ZodObject<Own>>,
-  grid: Grid,
+  grid: PixelGrid,
 ): BlockFunction {
   if (block) return block(parameters, grid);
   if (window) return byWindow(window(parameters), reach);

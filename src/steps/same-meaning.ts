@@ -3,22 +3,9 @@ import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { classesOf, type RasterClass } from '../raster/class-table.ts';
 import type { SceneBand } from '../raster/scene.ts';
+import { unitOf } from '../raster/units.ts';
 
 const stripPixels = 500_000;
-
-/** Spellings of one unit, as GDAL's drivers and EPSG write them. */
-const spellings: Readonly<Record<string, RegExp>> = {
-  m: /^(m|met(re|er)s?)$/,
-  ft: /^(ft|foot|feet|international (foot|feet))$/,
-  'us-ft': /^(us-ft|ftus|foot_us|u\.?s\.? survey (foot|feet))$/,
-  K: /^(k|kelvins?)$/,
-  '°C': /^(°?c|deg(ree)?s?_? ?c(elsius)?|celsius)$/,
-};
-
-function unitOf({ unitType }: Gdal.RasterBand): string {
-  const written = (unitType ?? '').trim().replace(/\s+/g, ' ').toLowerCase();
-  return Object.entries(spellings).find(([, pattern]) => pattern.test(written))?.[0] ?? written;
-}
 
 const nameOf = (band: SceneBand) => band.place ?? band.fileName;
 

@@ -2,36 +2,48 @@
 import { KitError } from '../contract/kit-error.ts';
 import { degreesPerUnit, fromTransform, metresPerUnit } from '../raster/affine.ts';
 import type { Grid } from '../raster/cog.ts';
-import type { BlockFunction } from './pixel-step.ts';
+import { metresPerUnitOf } from '../raster/units.ts';
+import type { BlockFunction, PixelGrid } from './pixel-step.ts';
 import { requireTransform } from './require-placed.ts';
 
 /** Computes a value from the gradient: rise per unit to the east and to the north. */
 export type OfGradient = (east: number, north: number) => number;
 
 export interface TerrainOptions {
-  /** Units of height in one map unit. Default: 1 for projected maps, metres per unit at each latitude for maps in degrees or other angles. */
+  /**
+   * Units of height in one map unit. Default: by the stated units of heights and map. Heights without a unit are in the map's unit, and in metres on maps in degrees
+   * or other angles, where the scale follows the latitude.
+   */
   readonly scale?: number | undefined;
+}
+
+/** Units of height in a metre; null if the heights state no unit of length. */
+function heightsPerMetre({ bands: [heights] }: PixelGrid): number | null {
+  const metres = heights ? metresPerUnitOf(heights) : null;
+  return metres === null ? null : 1 / metres;
 }
 
 /**
  * Computes each pixel from Horn's gradient with the full affine transform, so rotated, oblong and south-up pixels are correct. Edges follow `gdaldem -compute_edges`:
  * a missing neighbour has the value of the pixel, and heights are extrapolated beyond the raster. Requires a `reach` of 1.
  */
-export function byGradient(grid: Grid, { scale }: TerrainOptions, of: OfGradient): BlockFunction {
+export function byGradient(grid: PixelGrid, { scale }: TerrainOptions, of: OfGradient): BlockFunction {
   // Without any place a pixel counts as a unit wide.
   requireTransform(grid);
   const transform = grid.geoTransform ?? [0, 1, 0, 0, 0, -1];
   const perUnit = scale === undefined ? degreesPerUnit(grid.srs) : null;
+  const perMetre = heightsPerMetre(grid);
+  const perMapUnit = scale ?? (perMetre === null || !grid.srs ? 1 : perMetre * grid.srs.getLinearUnits().value);
   if (perUnit !== null) requireLatitudes(grid, transform, perUnit);
   const { height } = grid;
   const [, perColumn = 1, perRow = 0, , downColumn = 0, downRow = -1] = transform;
   /** Inverse of the affine matrix in metres. */
   const inverse = new Float64Array(4);
   const place = (column: number, row: number) => {
-    const [east, north] =
-      perUnit === null
-        ? [scale ?? 1, scale ?? 1]
-        : metresPerUnit(perUnit, fromTransform(transform, column + 0.5, row + 0.5)[1]);
+    const [metresEast, metresNorth] =
+      perUnit === null ? [1, 1] : metresPerUnit(perUnit, fromTransform(transform, column + 0.5, row + 0.5)[1]);
+    const factor = perUnit === null ? perMapUnit : (perMetre ?? 1);
+    const [east, north] = [metresEast * factor, metresNorth * factor];
     const [a, b, c, d] = [perColumn * east, downColumn * north, perRow * east, downRow * north];
     const determinant = a * d - b * c;
     // [dz/dcolumn, dz/drow] = [[a, b], [c, d]] [dz/dx, dz/dy], and Horn's weights add up to 8.

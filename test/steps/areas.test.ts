@@ -8,7 +8,7 @@ import { areaSchema, polygonsOf, type Area } from '../../src/steps/area.ts';
 import { requireSameMeaning } from '../../src/steps/same-meaning.ts';
 import { byGradient } from '../../src/steps/terrain.ts';
 import { markInside, placeArea, placeZones } from '../../src/steps/zones.ts';
-import type { Grid } from '../../src/raster/cog.ts';
+import type { PixelGrid } from '../../src/steps/pixel-step.ts';
 import type { SceneBand } from '../../src/raster/scene.ts';
 import { testFolder } from '../support/folders.ts';
 
@@ -179,7 +179,7 @@ test.each([
   ['row', 9, 1],
   ['column', 1, 9],
 ])('a single %s of heights that rise 30 m in 30 m has a slope of 45°', (_what, width, height) => {
-  const grid = { width, height, srs: null, geoTransform: [0, 30, 0, 0, 0, -30] } as unknown as Grid;
+  const grid = { width, height, srs: null, geoTransform: [0, 30, 0, 0, 0, -30], bands: [] } as unknown as PixelGrid;
   const slope = byGradient(grid, {}, (east, north) => (Math.atan(Math.hypot(east, north)) * 180) / Math.PI);
   const stride = width + 2;
   const heights = new Float64Array(stride * (height + 2)).fill(NaN);

@@ -9,6 +9,7 @@ import {
   drawnClasses,
   rampColors,
   rangeOf,
+  readerOfPicture,
   renderPreview,
   type PreviewStyle,
 } from '../../raster/preview.ts';
@@ -77,10 +78,22 @@ function summarizeBand(
   const ofSample = statisticsOf(name, valid, valid.length / sample.length, style, classes);
   const { x, y } = band.size;
   // The statistics in the kit's own files are exact. Other files are read in full, up to a limit.
-  const exact = readStatistics(band) ?? (x * y <= maxCounted ? exactStatistics([readerOf(band)])[0] : null);
-  if (!ofSample || !exact) return ofSample;
-  const { min, max, mean, stdDev, count } = exact;
-  return { ...ofSample, min, max, mean, stdDev, validShare: count / (x * y) };
+  const stored =
+    readStatistics(band) ??
+    (x * y <= maxCounted ? exactStatistics([new BandReader({ band }, { scaling: 'stored' })])[0] : null);
+  if (!ofSample || !stored) return ofSample;
+  const { factor, offset } = readerOfPicture(band).scale;
+  // A negative factor turns the range around.
+  const ends = [stored.min * factor + offset, stored.max * factor + offset];
+  return {
+    ...ofSample,
+    unit: ofSample.unit ?? (band.unitType?.slice(0, 40) || null),
+    min: Math.min(...ends),
+    max: Math.max(...ends),
+    mean: stored.mean * factor + offset,
+    stdDev: stored.stdDev * Math.abs(factor),
+    validShare: stored.count / (x * y),
+  };
 }
 
 /** Returns the finite values. `filter` with a callback uses several times the memory. */
@@ -140,8 +153,6 @@ function chosen(values: Float64Array): Float64Array {
   return every === 1 ? values.slice() : values.filter((_value, i) => i % every === 0);
 }
 
-const readerOf = (band: gdal.RasterBand) => new BandReader({ band }, { scaling: 'stored' });
-
 /** A band read to at most `longest` values a side. */
 function sampleOf(band: gdal.RasterBand, longest: number): { width: number; height: number; sample: Float64Array } {
   const { x, y } = band.size;
@@ -149,7 +160,7 @@ function sampleOf(band: gdal.RasterBand, longest: number): { width: number; heig
   const scaled = (side: number) => Math.max(1, Math.round(side * scale));
   const [width, height] = [scaled(x), scaled(y)];
   const sample = new Float64Array(width * height);
-  readerOf(band).read([0, 0, x, y], sample, { size: [width, height] });
+  readerOfPicture(band).read([0, 0, x, y], sample, { size: [width, height] });
   return { width, height, sample };
 }
 

@@ -1,4 +1,4 @@
-import type { Interval } from '../../contract/index.ts';
+import { parseInstant, type Interval } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { countOf } from '../rows.ts';
 import { boxOf, type Box, type Footprint } from '../../raster/footprint.ts';
@@ -90,13 +90,15 @@ export class Items {
   #insert;
   #byNumber;
   #version = 0;
+  #reach: { readonly version: number; readonly reach: ReturnType<Items['reach']> } | null = null;
 
   constructor(database: SandboxDatabase) {
     this.#database = database;
     this.#insert = database.prepare(
-      `insert into items (id, collection_id, title, datetime_ms, west, south, east, north, geometry, properties, search_values, source, file_id)
-       values (@id, @collectionId, @title, @datetimeMs, @west, @south, @east, @north, @geometry, @properties, ${searchValuesOf('@properties')}, @source, @fileId)
-       on conflict (id, collection_id) do update set title = excluded.title, datetime_ms = excluded.datetime_ms, west = excluded.west,
+      `insert into items (id, collection_id, title, datetime_ms, start_ms, end_ms, west, south, east, north, geometry, properties, search_values, source, file_id)
+       values (@id, @collectionId, @title, @datetimeMs, @startMs, @endMs, @west, @south, @east, @north, @geometry, @properties, ${searchValuesOf('@properties')}, @source, @fileId)
+       on conflict (id, collection_id) do update set title = excluded.title, datetime_ms = excluded.datetime_ms,
+         start_ms = excluded.start_ms, end_ms = excluded.end_ms, west = excluded.west,
          south = excluded.south, east = excluded.east, north = excluded.north, geometry = excluded.geometry,
          properties = excluded.properties, search_values = excluded.search_values, source = excluded.source, file_id = excluded.file_id`,
     );
@@ -112,6 +114,8 @@ export class Items {
       collectionId: item.collectionId,
       title: item.title,
       datetimeMs: item.datetimeMs,
+      startMs: rangeOf(item.properties)?.startMs ?? null,
+      endMs: rangeOf(item.properties)?.endMs ?? null,
       west,
       south,
       east,
@@ -177,7 +181,8 @@ export class Items {
     const rows = this.#database
       .prepare<[], [string, number, number, number, number, number, number]>(
         `select collection_id, min(case when west > east then -180 else west end), min(south),
-           max(case when west > east then 180 else east end), max(north), min(datetime_ms), max(datetime_ms)
+           max(case when west > east then 180 else east end), max(north),
+           min(coalesce(start_ms, datetime_ms)), max(coalesce(end_ms, datetime_ms))
          from items group by collection_id`,
       )
       .raw()
@@ -188,6 +193,21 @@ export class Items {
         { box: [west, south, east, north], interval: { startMs, endMs } },
       ]),
     );
+  }
+
+  /** How far the time ranges of items reach beyond their `datetime`, in milliseconds; null if every item has one time. */
+  reach(): { readonly beforeMs: number; readonly afterMs: number } | null {
+    if (this.#reach?.version !== this.#version) {
+      const [beforeMs, afterMs] = this.#database
+        .prepare<[], [number | null, number | null]>(
+          'select max(max(datetime_ms - start_ms), 0), max(max(end_ms - datetime_ms), 0) from items where end_ms is not null',
+        )
+        .raw()
+        .get() ?? [null, null];
+      const reach = beforeMs === null || afterMs === null ? null : { beforeMs, afterMs };
+      this.#reach = { version: this.#version, reach };
+    }
+    return this.#reach.reach;
   }
 
   /** Number that grows with each change of the items. */
@@ -208,6 +228,15 @@ export class Items {
     this.#version += 1;
     this.#database.prepare('delete from items where file_id is not null').run();
   }
+}
+
+/** The time range of an item; null if it has one time (STAC common metadata, `start_datetime` and `end_datetime`). */
+function rangeOf(properties: Readonly<Record<string, unknown>>): Interval | null {
+  const [startMs, endMs] = [properties['start_datetime'], properties['end_datetime']].map((written) => {
+    const instant = typeof written === 'string' ? parseInstant(written) : null;
+    return instant === null ? null : Math.floor(instant);
+  });
+  return startMs == null || endMs == null ? null : { startMs, endMs };
 }
 
 export function itemOf(row: ItemRow): ItemRecord {

@@ -1,5 +1,7 @@
 import type { Geometry } from 'geojson';
+import type { Interval } from '../../contract/index.ts';
 import type { Box } from '../../raster/footprint.ts';
+import type { Items } from './items.ts';
 import { valueOfJson } from './search-values.ts';
 
 /** A search as SQL, with the data of its functions. `search-thread.ts` runs it. */
@@ -70,6 +72,18 @@ export class SqlOfSearch {
     this.values[name] = value;
     this.#bound.set(value, `@${name}`);
     return `@${name}`;
+  }
+
+  /** Conditions for items whose time, or time range, meets an interval. `reach`: of `Items.reach`. The first keeps to the index of times. */
+  meetsInterval({ startMs, endMs }: Interval, reach: ReturnType<Items['reach']>): string[] {
+    const within = (first: number, last: number) =>
+      `${this.own}.datetime_ms between ${this.bind(first)} and ${this.bind(last)}`;
+    if (!reach) return [within(startMs, endMs)];
+    const ranged = `select number from items where end_ms >= ${this.bind(startMs)} and start_ms <= ${this.bind(endMs)}`;
+    return [
+      within(startMs - reach.afterMs, endMs + reach.beforeMs),
+      `(${within(startMs, endMs)} or ${this.own}.number in (${ranged}))`,
+    ];
   }
 
   /** True if the list contains the value. The list is one bound value, because SQLite limits the number of bound values. */

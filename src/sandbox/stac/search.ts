@@ -52,8 +52,7 @@ export async function search(
   if (ids) conditions.push(sql.isIn(`${sql.own}.id`, ids));
   const ofCollections = collections ? sql.isIn(`${sql.own}.collection_id`, collections) : null;
   if (ofCollections) conditions.push(ofCollections);
-  if (datetime)
-    conditions.push(`${sql.own}.datetime_ms between ${sql.bind(datetime.startMs)} and ${sql.bind(datetime.endMs)}`);
+  if (datetime) conditions.push(...sql.meetsInterval(datetime, catalog.items.reach()));
   // SQLite evaluates conditions in their order, so the slow comparison of geometries comes last.
   if (isSmall(hint)) conditions.push(sql.overlaps(hint));
   if (isSmall(bbox)) conditions.push(sql.meetsBox(bbox));

@@ -1,15 +1,16 @@
+import { realTypeOf } from '../../raster/integer-types.ts';
 import { estimateCog } from '../estimate.ts';
 import { readingOf, readingParameters } from '../reading.ts';
 import { defineStep, z } from '../step.ts';
 import { computeExpression, nodata } from './compute.ts';
 import { ExpressionError, parseExpression } from './expression.ts';
 
-const types = ['Float32', 'Float64', 'Byte', 'UInt16', 'Int16', 'Int32'] as const;
+const types = ['auto', 'Float32', 'Float64', 'Byte', 'UInt16', 'Int16', 'Int32'] as const;
 
 /** Arithmetic over bands. */
 export default defineStep({
   id: 'band-math',
-  version: '2.1.0',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Band math',
   description:
@@ -33,10 +34,10 @@ export default defineStep({
         description:
           'Bands by common name (nir) or name (B5); in quotation marks where the name holds other signs, or is a number.',
       }),
-    type: z.enum(types).default('Float32').meta({
+    type: z.enum(types).default('auto').meta({
       title: 'Type',
       description:
-        'Type of the numbers that come out. Integers are rounded. Numbers beyond the type have no data. NaN marks them in real numbers, and a mask in integers.',
+        'Type of the numbers that come out. auto is Float32, and Float64 if a band has 32-bit or 64-bit integers or Float64. Integers are rounded. Numbers beyond the type have no data. NaN marks them in real numbers, and a mask in integers.',
     }),
     ...readingParameters,
   }),
@@ -51,14 +52,14 @@ export default defineStep({
   needs: ({ expression }) => ({ expression: parseExpression(expression).bands }),
   estimate: (input) => estimateCog(input, { bytesPerPixel: 4.2, secondsPerMegapixel: 0.12 }),
 
-  run: (job) =>
-    computeExpression(job, {
-      expression: job.parameters.expression,
-      output: {
-        description: 'result',
-        dataType: job.parameters.type,
-        ...(job.parameters.type.startsWith('Float') && { nodata }),
-      },
+  run(job) {
+    const { expression, type } = job.parameters;
+    const typesOfBands = () => parseExpression(expression).bands.map((name) => job.scene.findBand(name).band.dataType);
+    const dataType = type === 'auto' ? realTypeOf(typesOfBands()) : type;
+    return computeExpression(job, {
+      expression,
+      output: { description: 'result', dataType, ...(dataType.startsWith('Float') && { nodata }) },
       reading: readingOf(job.parameters),
-    }),
+    });
+  },
 });

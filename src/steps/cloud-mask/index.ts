@@ -1,4 +1,5 @@
 import { KitError } from '../../contract/kit-error.ts';
+import { realTypeOf } from '../../raster/integer-types.ts';
 import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { estimateCog } from '../estimate.ts';
 import type { Strip } from '../../raster/block-walk.ts';
@@ -19,7 +20,7 @@ const numbers = (text: string) => (text === '' ? [] : text.split(',').map(Number
 /** Bands of a scene without the pixels that its quality band marks, and the mask itself. */
 export default defineStep({
   id: 'cloud-mask',
-  version: '2.2.0',
+  version: '2.2.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Cloud mask',
   description:
@@ -104,9 +105,10 @@ export default defineStep({
       Number.isNaN(value) || (values.size > 0 ? values.has(value) : (value & bits) !== 0);
     const marks = raster.reader(quality, { scaling: 'stored' });
     const given = { reach: buffer, bands: [...kept, quality] };
+    const dataType = realTypeOf(kept.map(({ band: keptBand }) => keptBand.dataType));
     const made = kept.map((one, i) => ({
       description: parameters.bands === '' ? 'masked' : (one.names[0] ?? `band ${i + 1}`),
-      dataType: 'Float32' as const,
+      dataType,
       nodata,
     }));
     const sharesOf =

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { degreesPerUnit, metresPerUnit } from '../../raster/affine.ts';
+import { realTypeOf } from '../../raster/integer-types.ts';
 import { gridDifference } from '../../raster/match-band.ts';
 import type { SceneBand } from '../../raster/scene.ts';
 import { isNotAlpha, namesIn } from '../named-bands.ts';
@@ -16,7 +17,7 @@ const isOwnWord = (grid: string) => grid === 'finest' || grid === 'coarsest';
 /** Bands with pixels of different sizes on one grid, in one raster. */
 export default defineStep({
   id: 'harmonize',
-  version: '1.2.0',
+  version: '1.2.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Harmonize bands',
   description:
@@ -49,6 +50,7 @@ export default defineStep({
       : scene.findBand(parameters.grid);
     if (!like) throw new KitError('no_raster', 'there is no band to harmonize', { status: 422 });
     const reading = readingOf(parameters);
+    const dataType = realTypeOf(chosen.map(({ band }) => band.dataType));
     const moved = await warpToGrid(job, like.dataset, chosen, parameters);
     await writePixels(
       job,
@@ -63,7 +65,7 @@ export default defineStep({
           path: outputPath,
           bands: chosen.map((one, i) => ({
             description: names[i] ?? one.names[0] ?? `band ${i + 1}`,
-            dataType: 'Float32',
+            dataType,
             nodata: NaN,
           })),
           overviews: ['near', 'mode'].includes(parameters.resampling) ? 'NEAREST' : 'AVERAGE',
@@ -117,7 +119,8 @@ async function warpToGrid(
       const own = sourcesOf(job.scene).filter(({ dataset }) => dataset === source);
       const context = job.share((0.4 * i) / sources.length, (0.4 * (i + 1)) / sources.length);
       // Means of whole numbers are fractions.
-      const options = { dataType: 'Float32', nodata };
+      const dataType = realTypeOf(source.bands.map((band) => band.dataType));
+      const options = { dataType, nodata };
       moved.set(
         source,
         await warped(

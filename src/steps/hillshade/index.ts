@@ -9,11 +9,11 @@ const radians = Math.PI / 180;
 /** Shaded relief of a digital elevation model, by Horn's formula. */
 export default definePixelStep({
   id: 'hillshade',
-  version: '2.1.0',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Hillshade',
   description:
-    'Shaded relief of an elevation raster, lit from one direction or from several. Heights are in metres, places in metres or degrees; use the z factor where they are not.',
+    'Shaded relief of an elevation raster, lit from one direction or from several. Heights are in the unit that the raster states. Without one they are in the unit of the map, and in metres on a map in degrees; the z factor corrects others.',
   bands: {
     band: band({
       default: '1',

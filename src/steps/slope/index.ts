@@ -8,7 +8,7 @@ const degrees = 180 / Math.PI;
 /** Steepness of a digital elevation model, by Horn's formula. */
 export default definePixelStep({
   id: 'slope',
-  version: '2.1.0',
+  version: '2.2.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Slope',
   description: 'Steepness of the ground in an elevation raster, in degrees or in per cent, by the formula of Horn.',
@@ -21,7 +21,7 @@ export default definePixelStep({
     scale: z.number().min(0.000001).max(1_000_000).optional().meta({
       title: 'Scale',
       description:
-        'Units of height in one unit of the map. Left out: 1, and on a map in degrees metres per degree at each latitude.',
+        'Units of height in one unit of the map. Left out: by the stated units. Heights without a unit are in the unit of the map, and in metres on a map in degrees.',
     }),
   }),
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
