@@ -695,10 +695,10 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'names are not compared',
       mosaic,
-      'typeOf(one.band) === typeOf(other.band) && isSameName',
-      'typeOf(one.band) === typeOf(other.band)',
+      'typeOf(sceneBand.band) === typeOf(other.band) && isSameName',
+      'typeOf(sceneBand.band) === typeOf(other.band)',
     ),
-    one('types are not compared', mosaic, 'typeOf(one.band) === typeOf(other.band) && isSameName', 'isSameName'),
+    one('types are not compared', mosaic, 'typeOf(sceneBand.band) === typeOf(other.band) && isSameName', 'isSameName'),
     one('a name like its file is none', mosaic, 'name === description || name !==', 'name !=='),
     one('the number of bands is not compared', mosaic, 'ofA.length === ofB.length &&', ''),
     one(
@@ -733,7 +733,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'values are lost where outlines change',
       polygonize,
-      "one.fields.set({ value: feature.fields.get('value') as number });",
+      "polygon.fields.set({ value: feature.fields.get('value') as number });",
       '',
     ),
     one('the tolerance is not looked at', polygonize, 'tolerance === 0 && smallest === 0', 'smallest === 0'),
@@ -861,7 +861,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ),
     one('steps are mixed', colorRelief, "between === 'steps' ||", ''),
     one('the order matters', colorRelief, 'stops.sort((a, b) => a.value - b.value);', ''),
-    one('black is no data', colorRelief, 'Math.max(1, one', 'Math.max(0, one'),
+    one('black is no data', colorRelief, 'Math.max(1, channel', 'Math.max(0, channel'),
     one(
       'two colours for a value',
       colorRelief,
@@ -882,8 +882,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'the sum of the colours, not their mean',
       panSharpen,
-      'weights.map((one) => one / sum)',
-      'weights.map((one) => one + 0 * sum)',
+      'weights.map((weight) => weight / sum)',
+      'weights.map((weight) => weight + 0 * sum)',
     ),
     one(
       'weights are swapped',
@@ -902,8 +902,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'another reference system is not looked at',
       panSharpen,
-      'other && !one.isSame(other)',
-      'other && one.isSame(other) === null',
+      'other && !fineSrs.isSame(other)',
+      'other && fineSrs.isSame(other) === null',
     ),
     one('a turn is not looked at', panSharpen, 'if (!(turned < slack))', 'if (turned < 0)'),
     one(
@@ -967,8 +967,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'a window that lacks its last rows',
       upsampler,
-      'Math.max(one, other) + margin + 1',
-      'Math.max(one, other) + 1',
+      'Math.max(above, below) + margin + 1',
+      'Math.max(above, below) + 1',
     ),
     one('the window is that of the first strip', upsampler, 'this.#firstRow = from;', 'this.#firstRow = 0;'),
     one(
@@ -977,6 +977,6 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
       'line.fill(line[margin]!, 0, margin);',
       'line.fill(line[width]!, 0, margin);',
     ),
-    one('lines of another row', panSharpen, 'one.fill(y + row, lines[i]!)', 'one.fill(y, lines[i]!)'),
+    one('lines of another row', panSharpen, 'upsampler.fill(y + row, lines[i]!)', 'upsampler.fill(y, lines[i]!)'),
   ],
 };

@@ -151,8 +151,8 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
       .transform((value) =>
         value
           .split(',')
-          .map((one) => one.trim())
-          .filter((one) => one !== ''),
+          .map((part) => part.trim())
+          .filter((part) => part !== ''),
       )
       .refine(
         (origins) => origins.every(isOrigin),
@@ -332,7 +332,7 @@ export function readDatabaseSettings(env: NodeJS.ProcessEnv): { dataDir: string;
 }
 
 const minSecretLength = 32;
-const isShort = (one: string) => one.length < minSecretLength;
+const isShort = (secret: string) => secret.length < minSecretLength;
 
 /** Error codes of file systems without hard links. */
 const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
@@ -363,13 +363,13 @@ function appSecrets(env: NodeJS.ProcessEnv, dataDir: string, warn: (message: str
     const [first, ...older] = given
       .reveal()
       .split(/[,\r\n]+/)
-      .map((one) => one.trim())
-      .filter((one) => one !== '');
+      .map((part) => part.trim())
+      .filter((part) => part !== '');
     if (first === undefined || isShort(first) || older.some(isShort))
       throw new ConfigError(
         `APP_SECRET must be at least ${minSecretLength} characters; of several, separated by commas or line ends, each`,
       );
-    return [new Secret(first), ...older.map((one) => new Secret(one))];
+    return [new Secret(first), ...older.map((name) => new Secret(name))];
   }
   const path = join(dataDir, 'app-secret');
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

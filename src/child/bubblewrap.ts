@@ -137,7 +137,7 @@ export function bubblewrapArguments(
   const reads = [...codeFolders(), process.execPath, ...options.readable, ...place.reads];
   // Data of the servers stays hidden, in any folder.
   const hidden = options.hidden.filter(
-    (path) => existsSync(path) && (covered(path) || reads.some((one) => isInside(path, one))),
+    (path) => existsSync(path) && (covered(path) || reads.some((readable) => isInside(path, readable))),
   );
   return [
     ...namespaces(variant),

@@ -36,13 +36,13 @@ export function delegatedGroups(
     accessSync(parent, constants.W_OK);
     const read = (name: string) => readFileSync(join(parent, name), 'utf8').trim().split(/\s+/);
     if (
-      !controllers.every((one) => read('cgroup.controllers').includes(one)) ||
+      !controllers.every((controller) => read('cgroup.controllers').includes(controller)) ||
       read('cgroup.procs').some((pid) => pid !== '')
     )
       return null;
-    const missing = controllers.filter((one) => !read('cgroup.subtree_control').includes(one));
+    const missing = controllers.filter((controller) => !read('cgroup.subtree_control').includes(controller));
     if (missing.length > 0)
-      writeFileSync(join(parent, 'cgroup.subtree_control'), missing.map((one) => `+${one}`).join(' '));
+      writeFileSync(join(parent, 'cgroup.subtree_control'), missing.map((controller) => `+${controller}`).join(' '));
     return (limits) => makeGroup(join(parent, `marketplace-app-kit-${randomUUID()}`), limits);
   } catch {
     return null;

@@ -138,7 +138,7 @@ export class Channel {
     const sizes = line
       .slice(0, Math.max(colon, 0))
       .split(',')
-      .filter((one) => one !== '')
+      .filter((name) => name !== '')
       .map(Number);
     const total = sizes.reduce((sum, size) => sum + size, 0);
     const isSize = (size: number) => Number.isSafeInteger(size) && size >= 0;

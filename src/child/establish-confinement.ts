@@ -26,7 +26,7 @@ export interface ConfinementOptions {
   readonly own?: readonly string[];
   /** `CONFINEMENT_READS`: further folders that children may read, where libraries or data of GDAL lie elsewhere than usual. */
   readonly readable?: readonly string[];
-  /** Told in one line where children run unconfined and nobody has asked for that. */
+  /** Receives one line if children run unconfined and nobody has asked for that. */
   readonly warn: (message: string) => void;
   /** Search path for programs. Default: the process's own. */
   readonly path?: string;
@@ -349,7 +349,7 @@ class Programs {
   }
 
   find(name: string): string | null {
-    const folder = this.#folders.find((one) => existsSync(join(one, name)));
+    const folder = this.#folders.find((parentFolder) => existsSync(join(parentFolder, name)));
     return folder === undefined ? null : join(folder, name);
   }
 

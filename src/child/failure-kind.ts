@@ -17,7 +17,7 @@ export class Defect extends Error {
 export function kindOfPlainError(error: unknown): FailureKind {
   if (isTransient(error)) return 'transient';
   return !(error instanceof Error) ||
-    ofTheCode.some((one) => error instanceof one) ||
+    ofTheCode.some((errorClass) => error instanceof errorClass) ||
     error.name === 'AssertionError' ||
     error instanceof Defect
     ? 'bug'

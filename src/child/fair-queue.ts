@@ -42,7 +42,7 @@ export class FairQueue {
   #turn(owner: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = () => {
-        const left = (this.#waiting.get(owner) ?? []).filter((one) => one !== waiting);
+        const left = (this.#waiting.get(owner) ?? []).filter((other) => other !== waiting);
         if (left.length > 0) this.#waiting.set(owner, left);
         else this.#waiting.delete(owner);
         reject(signal.reason);

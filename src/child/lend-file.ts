@@ -32,7 +32,7 @@ export function planLending(files: readonly LentFile[], folder: string): { paths
   const paths = files.map(({ name }, i) => join(folder, String(i), plainName(name)));
   const lends = files.flatMap(({ path, beside = [] }, i) => {
     const to = paths[i] ?? '';
-    return [{ from: path, to }, ...beside.map((one) => ({ from: one.path, to: to + one.suffix }))];
+    return [{ from: path, to }, ...beside.map((sidecar) => ({ from: sidecar.path, to: to + sidecar.suffix }))];
   });
   return { paths, lends };
 }

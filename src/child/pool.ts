@@ -132,7 +132,7 @@ export class ChildPool {
     module,
     imports = [],
   }: Pick<PoolJob<unknown>, 'owner' | 'module' | 'imports'>): Promise<Kept> {
-    const found = this.#idle.findIndex((one) => one.owner === owner && one.runner.isAlive);
+    const found = this.#idle.findIndex((idle) => idle.owner === owner && idle.runner.isAlive);
     // If all kept processes belong to other owners, one of them makes room.
     const [kept] = found >= 0 ? this.#idle.splice(found, 1) : [];
     if (kept) {
@@ -165,7 +165,7 @@ export class ChildPool {
     const isEmpty = (await takeBackLent(join(child.folder, 'in'))) && (await unlinkFiles(join(child.folder, 'work')));
     if (!isEmpty) return this.#end(child);
     child.idle = setTimeout(() => {
-      this.#idle = this.#idle.filter((one) => one !== child);
+      this.#idle = this.#idle.filter((idle) => idle !== child);
       this.#end(child);
     }, this.#options.idleMs);
     child.idle.unref();

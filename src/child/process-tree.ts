@@ -8,7 +8,7 @@ const hasChildrenFiles = existsSync(`/proc/self/task/${process.pid}/children`);
 export function processTree(pid: number): number[] {
   const childrenOf = hasChildrenFiles ? childrenByTask : childrenByScan();
   const tree = [pid];
-  for (const one of tree) tree.push(...childrenOf(one));
+  for (const value of tree) tree.push(...childrenOf(value));
   return tree;
 }
 
@@ -92,7 +92,7 @@ function childrenByTask(pid: number): number[] {
 /** By asking every process of the machine for its parent. */
 function childrenByScan(): (pid: number) => number[] {
   const byParent = new Map<number, number[]>();
-  for (const name of listOf('/proc').filter((one) => /^\d+$/.test(one))) {
+  for (const name of listOf('/proc').filter((entry) => /^\d+$/.test(entry))) {
     const parent = statOf(name)?.parent ?? NaN;
     byParent.set(parent, [...(byParent.get(parent) ?? []), Number(name)]);
   }

@@ -62,7 +62,7 @@ export interface RunnerOptions {
 export class ChildRunner {
   static #living = new Set<ChildRunner>();
   /** Runs when this process exits. A child that went on until then would write into folders that other exit handlers remove. */
-  static #killAll = () => ChildRunner.#living.forEach((one) => one.#kill());
+  static #killAll = () => ChildRunner.#living.forEach((childRunner) => childRunner.#kill());
 
   #child: ChildProcess;
   #channel: Channel;
@@ -242,7 +242,7 @@ export class ChildRunner {
     const isStarting = this.#isConfined && descendants.length === 0 && performance.now() - this.#startedMs < startMs;
     if (isStarting) return void this.#timers.push(setTimeout(() => this.#kill(), killAgainMs));
     if (!this.#isConfined || descendants.length === 0) descendants.push(pid);
-    for (const one of descendants) signal(one);
+    for (const descendant of descendants) signal(descendant);
   }
 
   /** Gives the child one job, and waits for its answer or its end. */

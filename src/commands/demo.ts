@@ -49,7 +49,9 @@ export default defineCommand(import.meta, {
     };
     const cleanUp = async () => {
       const started = await Promise.allSettled(services);
-      await Promise.allSettled(started.flatMap((one) => (one.status === 'fulfilled' ? [one.value.stop()] : [])));
+      await Promise.allSettled(
+        started.flatMap((server) => (server.status === 'fulfilled' ? [server.value.stop()] : [])),
+      );
       await scratch.remove();
     };
     const interrupted = new Promise<number>((resolve) => {

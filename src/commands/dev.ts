@@ -208,7 +208,7 @@ export default defineCommand(import.meta, {
       return await interrupted;
     } finally {
       isStopping = true;
-      await Promise.all(watches.map((one) => one.close()));
+      await Promise.all(watches.map((watcher) => watcher.close()));
       const services = [...running.values()];
       running.clear();
       await Promise.all(services.map((service) => service.stop()));

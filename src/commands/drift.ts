@@ -52,7 +52,7 @@ export default defineCommand(import.meta, {
   },
   async run({ values }) {
     const folder = callerFolder();
-    const level = levels.find((one) => one === values.level);
+    const level = levels.find((name) => name === values.level);
     if (level === undefined) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
     if ((values.platform === undefined) === (values.against === undefined))
       throw wrong('give one of --platform URL and --against FILE');

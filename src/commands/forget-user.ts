@@ -39,8 +39,8 @@ export default defineCommand(import.meta, {
   },
 });
 
-function count(n: number, one: string, many = `${one}s`): string {
-  return `${n} ${n === 1 ? one : many}`;
+function count(n: number, singular: string, many = `${singular}s`): string {
+  return `${n} ${n === 1 ? singular : many}`;
 }
 
 function inWords({ launches, sessions, runs, unfinished }: KeptOfUser): string {

@@ -46,7 +46,7 @@ function json({
   ...head
 }: { readonly cases?: readonly object[] } & Readonly<Record<string, unknown>>): string {
   const lines = Object.entries(head).map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`);
-  return `{\n${lines.join('')}  "cases": [\n${cases.map((one) => `    ${JSON.stringify(one)}`).join(',\n')}\n  ]\n}\n`;
+  return `{\n${lines.join('')}  "cases": [\n${cases.map((stepCase) => `    ${JSON.stringify(stepCase)}`).join(',\n')}\n  ]\n}\n`;
 }
 
 /** Words that cannot name an argument in TypeScript or in Python, and names that the generated code uses itself. */
@@ -284,7 +284,7 @@ async function writeTest(appFile: string, id: string, kit: string): Promise<stri
 async function prove(module: string, id: string, folder: string, confinement: Confinement): Promise<number> {
   // Anew: the app that is loaded has no such step.
   const definition = await loadApp(new URL(`${module}?with=${id}`));
-  const step = definition.steps.find((one) => one.id === id);
+  const step = definition.steps.find((known) => known.id === id);
   if (!step) throw new KitError('internal_error', `${module} does not list the step`);
   const checks = batteryOf({
     definition: { module, steps: definition.steps },

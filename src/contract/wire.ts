@@ -90,7 +90,7 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
           : field instanceof z.ZodString
             ? z.preprocess((value) => (typeof value === 'number' ? String(value) : value), field)
             : (field as z.ZodType);
-      const isRequired = required.some((one) => one === name);
+      const isRequired = required.some((requiredName) => requiredName === name);
       return [name, isRequired ? type : type.optional().catch(undefined)];
     }),
   );
@@ -102,7 +102,7 @@ export function tolerant<Shape extends z.ZodRawShape, Required extends keyof Sha
 export function isShallow(value: unknown): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; depth <= limits.jsonDepth; depth++) {
-    level = level.flatMap((one): unknown[] => (one !== null && typeof one === 'object' ? Object.values(one) : []));
+    level = level.flatMap((node): unknown[] => (node !== null && typeof node === 'object' ? Object.values(node) : []));
     if (level.length === 0) return true;
   }
   return false;

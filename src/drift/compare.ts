@@ -63,51 +63,56 @@ export function unmadeOf({ missing }: Observations, level: Level): string[] {
 /** Returns the differences of a platform (`found`) from the sandbox (`expected`). */
 export function compare(expected: Observations, found: Observations): Difference[] {
   const others = keyed(found.exchanges);
-  return [...keyed(expected.exchanges)].flatMap(([key, one]) => {
+  return [...keyed(expected.exchanges)].flatMap(([key, exchange]) => {
     const other = others.get(key);
-    return other ? differencesOf(one, other) : [];
+    return other ? differencesOf(exchange, other) : [];
   });
 }
 
 /** Several may have one name: told apart by what a note is of, and by their order. */
 function keyed(exchanges: readonly Exchange[]): Map<string, Exchange> {
   const map = new Map<string, Exchange>();
-  for (const one of exchanges) {
-    const key = one.method === '' ? `${one.name} (${Object.keys(one.facts).sort().join()})` : one.name;
+  for (const exchange of exchanges) {
+    const key =
+      exchange.method === '' ? `${exchange.name} (${Object.keys(exchange.facts).sort().join()})` : exchange.name;
     let n = 1;
     while (map.has(`${key} ${n}`)) n += 1;
-    map.set(`${key} ${n}`, one);
+    map.set(`${key} ${n}`, exchange);
   }
   return map;
 }
 
 const isSuccess = ({ facts }: Exchange) => /^2/.test(facts['status'] ?? '');
 
-function differencesOf(one: Exchange, other: Exchange): Difference[] {
+function differencesOf(exchange: Exchange, other: Exchange): Difference[] {
   const differences: Difference[] = [];
   const tell = (fact: string, expected: string | null, found: string | null, verdict: Difference['verdict']) =>
-    differences.push({ exchange: one.name, fact, expected, found, verdict, ...placeOf(one, other, fact) });
-  const isLost = one.facts['status'] !== undefined && isSuccess(one) && !isSuccess(other);
-  const isUnreadable = one.unreadable === null && other.unreadable !== null;
-  const breaks = one.isOfApp && (isLost || isUnreadable || one.method === '');
-  for (const [fact, expected] of Object.entries(one.facts)) {
+    differences.push({ exchange: exchange.name, fact, expected, found, verdict, ...placeOf(exchange, other, fact) });
+  const isLost = exchange.facts['status'] !== undefined && isSuccess(exchange) && !isSuccess(other);
+  const isUnreadable = exchange.unreadable === null && other.unreadable !== null;
+  const breaks = exchange.isOfApp && (isLost || isUnreadable || exchange.method === '');
+  for (const [fact, expected] of Object.entries(exchange.facts)) {
     const found = other.facts[fact];
     if (found !== undefined && isWithin(expected, found)) continue;
     // An error response with another status is reported by its status alone.
-    if (fact !== 'status' && one.facts['status'] !== other.facts['status'] && !isSuccess(other)) continue;
+    if (fact !== 'status' && exchange.facts['status'] !== other.facts['status'] && !isSuccess(other)) continue;
     // A list that holds nothing says nothing of what it holds.
     if (found === undefined && hasEmptyParent(fact, other)) continue;
     tell(
       fact,
       expected,
       found ?? null,
-      breaks && (fact === 'status' || isUnreadable || one.method === '') ? 'breaks the app' : 'differs',
+      breaks && (fact === 'status' || isUnreadable || exchange.method === '') ? 'breaks the app' : 'differs',
     );
   }
   if (isUnreadable && differences.every(({ verdict }) => verdict !== 'breaks the app'))
     tell('body', 'readable', other.unreadable, 'breaks the app');
   for (const [fact, found] of Object.entries(other.facts))
-    if (!(fact in one.facts) && one.facts['status'] === other.facts['status'] && !hasEmptyParent(fact, one))
+    if (
+      !(fact in exchange.facts) &&
+      exchange.facts['status'] === other.facts['status'] &&
+      !hasEmptyParent(fact, exchange)
+    )
       tell(fact, null, found, /^header\.(set-cookie|location)$/.test(fact) ? 'differs' : 'richer');
   return differences;
 }
@@ -139,16 +144,21 @@ const answerAssumptions: Readonly<Record<string, (fact: string) => AssumptionId>
   'list-models': (fact) => (fact.endsWith('.type') ? 'inference-types' : 'model-fields'),
 };
 
-const byId = new Map<string, (typeof assumptions)[number]>(assumptions.map((one) => [one.id, one]));
+const byId = new Map<string, (typeof assumptions)[number]>(
+  assumptions.map((assumption) => [assumption.id, assumption]),
+);
 const probeOf = (exchange: string) => exchange.split('/')[0] ?? '';
 
 function placeOf(
-  one: Exchange,
+  exchange: Exchange,
   other: Exchange,
   fact: string,
 ): Pick<Difference, 'assumption' | 'place' | 'profilePath'> {
-  const [probeId = '', label = ''] = one.name.split('/');
-  const isError = !isSuccess(one) && one.facts['status'] !== undefined && one.facts['status'] === other.facts['status'];
+  const [probeId = '', label = ''] = exchange.name.split('/');
+  const isError =
+    !isSuccess(exchange) &&
+    exchange.facts['status'] !== undefined &&
+    exchange.facts['status'] === other.facts['status'];
   const named =
     isError && /^(body|header\.content-type)/.test(fact)
       ? byId.get('error-body')
@@ -156,22 +166,25 @@ function placeOf(
   const own = assumptions.filter(({ probe }) => probe === probeId);
   const assumed =
     named ??
-    (isSuccess(one) && fact.startsWith('body') ? byId.get(answerAssumptions[probeId]?.(fact) ?? '') : undefined) ??
-    (own.length === 1 && one.facts['status'] !== undefined ? own[0] : undefined);
+    (isSuccess(exchange) && fact.startsWith('body') ? byId.get(answerAssumptions[probeId]?.(fact) ?? '') : undefined) ??
+    (own.length === 1 && exchange.facts['status'] !== undefined ? own[0] : undefined);
   const field = /^body\.(.+)$/.exec(fact)?.[1];
   const profilePath =
-    one.call === null || isError
+    exchange.call === null || isError
       ? isError && field !== undefined && /^(error|code|requestId|details|expected)$/.test(field)
         ? `errors.fields.${field}`
         : null
       : field === undefined
-        ? `calls.${one.call}`
-        : `calls.${one.call}.response.${field.split(/[.[]/)[0]}`;
+        ? `calls.${exchange.call}`
+        : `calls.${exchange.call}.response.${field.split(/[.[]/)[0]}`;
   const place: Place =
     named !== undefined
       ? { file: named.file, symbol: named.symbol }
-      : one.call !== null
-        ? { file: fileOf(one.call), symbol: field === undefined ? one.call : `${one.call}.response.${field}` }
+      : exchange.call !== null
+        ? {
+            file: fileOf(exchange.call),
+            symbol: field === undefined ? exchange.call : `${exchange.call}.response.${field}`,
+          }
         : // Every exchange is one of a probe.
           (probes.find(({ id }) => id === probeId) as Probe).place;
   return { assumption: assumed?.id ?? null, place, profilePath };
@@ -196,11 +209,11 @@ export function judge(
     const own = differences.filter(({ assumption }) => assumption === id).map(({ verdict }) => verdict);
     const verdict = worst(own);
     const refused = found.exchanges.find(
-      (one) =>
-        probeOf(one.name) === probe &&
-        one.method !== '' &&
-        !isSuccess(one) &&
-        expected.exchanges.some((other) => other.name === one.name && isSuccess(other)),
+      (exchange) =>
+        probeOf(exchange.name) === probe &&
+        exchange.method !== '' &&
+        !isSuccess(exchange) &&
+        expected.exchanges.some((other) => other.name === exchange.name && isSuccess(other)),
     );
     if (verdict === 'same' && refused)
       return { id, verdict: 'not observed', reason: `${refused.name} was answered ${refused.facts['status']}` };

@@ -34,14 +34,16 @@ const record = (value: unknown): Readonly<Record<string, unknown>> =>
 
 /** Returns the share of the platform's documented calls that was seen. The sandbox's own calls do not count. */
 export function coverageOf(exchanges: readonly Exchange[], document: ApiDocument): Coverage {
-  const operations = operationsOf(document).map((one) => ({
-    ...one,
-    seen: exchanges.filter((made) => isOf(one, made)),
+  const operations = operationsOf(document).map((operation) => ({
+    ...operation,
+    seen: exchanges.filter((made) => isOf(operation, made)),
   }));
   type Seen = (typeof operations)[number];
-  const share = (names: (one: Seen) => readonly string[], isSeen: (one: Seen, name: string) => boolean): Share => {
-    const all = operations.flatMap((one) => names(one).map((name) => [one, name] as const));
-    const missing = all.filter(([one, name]) => !isSeen(one, name)).map(([one, name]) => `${one.id} ${name}`.trim());
+  const share = (names: (call: Seen) => readonly string[], isSeen: (call: Seen, name: string) => boolean): Share => {
+    const all = operations.flatMap((operation) => names(operation).map((name) => [operation, name] as const));
+    const missing = all
+      .filter(([call, name]) => !isSeen(call, name))
+      .map(([call, name]) => `${call.id} ${name}`.trim());
     return { seen: all.length - missing.length, all: all.length, missing };
   };
   return {
@@ -50,11 +52,11 @@ export function coverageOf(exchanges: readonly Exchange[], document: ApiDocument
       ({ seen }) => seen.length > 0,
     ),
     statuses: share(
-      (one) => one.statuses,
+      (call) => call.statuses,
       ({ seen }, status) => seen.some(({ facts }) => facts['status'] === status),
     ),
     fields: share(
-      (one) => one.fields,
+      (call) => call.fields,
       ({ seen }, field) => seen.some(({ facts }) => `body.${field}` in facts || `body[].${field}` in facts),
     ),
   };

@@ -25,7 +25,7 @@ const toldHeaders: Readonly<Record<string, (value: string) => string>> = {
   allow: (value) =>
     value
       .split(',')
-      .map((one) => one.trim())
+      .map((part) => part.trim())
       .sort()
       .join(', '),
   location: () => 'some',

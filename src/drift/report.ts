@@ -32,10 +32,12 @@ export function withoutKnown(
 ): { readonly unknown: Difference[]; readonly gone: KnownDifference[] } {
   const is = (a: KnownDifference, b: KnownDifference) => a.exchange === b.exchange && a.fact === b.fact;
   return {
-    unknown: differences.filter((one) => !known.some((other) => is(one, other))),
+    unknown: differences.filter((difference) => !known.some((other) => is(difference, other))),
     // A difference that this run did not look at may still exist.
     gone: known.filter(
-      (one) => seen.some(({ name }) => name === one.exchange) && !differences.some((other) => is(one, other)),
+      (knownDifference) =>
+        seen.some(({ name }) => name === knownDifference.exchange) &&
+        !differences.some((other) => is(knownDifference, other)),
     ),
   };
 }
@@ -51,7 +53,7 @@ export const resultOf = (differences: readonly Difference[], isPartial: boolean)
 /** A refused key or token explains most differences that follow, so it comes first. */
 function refusals(exchanges: readonly Exchange[]): string[] {
   const refused = (name: string, ...statuses: string[]) =>
-    exchanges.find((one) => one.name === name && statuses.includes(one.facts['status'] ?? ''));
+    exchanges.find((exchange) => exchange.name === name && statuses.includes(exchange.facts['status'] ?? ''));
   const key =
     refused('catalog/root', '401', '403') ?? refused('catalog/child', '401') ?? refused('list-models/all', '401');
   const token = refused('user-detail/of the launch', '401', '403', '404');
@@ -78,9 +80,9 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
   const names = [...new Set(report.differences.map(({ exchange }) => exchange))];
   for (const name of names) {
     const own = report.differences.filter(({ exchange }) => exchange === name);
-    const made = exchanges.find((one) => one.name === name && one.method !== '');
+    const made = exchanges.find((exchange) => exchange.name === name && exchange.method !== '');
     lines.push(`${worst(own.map(({ verdict }) => verdict)).toUpperCase()}  ${name}`);
-    for (const one of own) lines.push(`    ${one.fact}: ${differenceInWords(one)}`);
+    for (const difference of own) lines.push(`    ${difference.fact}: ${differenceInWords(difference)}`);
     const places = [...new Set(own.map(({ place }) => `src/${place.file} (${place.symbol})`))];
     const inProfile = [...new Set(own.flatMap(({ profilePath }) => profilePath ?? []))];
     lines.push(
@@ -100,7 +102,7 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
     lines.push('');
   }
   for (const { exchange, fact } of report.gone) lines.push(`EXPECTED, AND NOT SO  ${exchange} ${fact}`, '');
-  for (const one of report.unmade) lines.push(`NOT OBSERVED  ${one}`, '');
+  for (const call of report.unmade) lines.push(`NOT OBSERVED  ${call}`, '');
   lines.push('assumptions');
   for (const { id, verdict, reason } of report.assumptions)
     lines.push(`  ${verdict.padEnd(14)} ${id}${reason === null ? '' : `  (${reason})`}`);

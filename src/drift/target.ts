@@ -237,12 +237,12 @@ const longTexts = (value: unknown): string[] =>
 
 /** Returns the parts of a response that the app uses. A readable response without them is useless. */
 function usesOf(output: unknown): Facts {
-  const { items, children, ...one }: { items?: unknown; children?: unknown; dataHref?: unknown } = output ?? {};
+  const { items, children, ...description }: { items?: unknown; children?: unknown; dataHref?: unknown } = output ?? {};
   const some = (is: boolean) => (is ? 'some' : 'none');
   return {
     ...(Array.isArray(items) ? { 'usable.items': some(items.length > 0) } : {}),
     ...(Array.isArray(children) ? { 'usable.children': some(children.length > 0) } : {}),
-    ...('dataHref' in one ? { 'usable.data': some(one.dataHref !== undefined) } : {}),
+    ...('dataHref' in description ? { 'usable.data': some(description.dataHref !== undefined) } : {}),
   };
 }
 

@@ -22,5 +22,5 @@ export function ensurePrivateFile(path: string): void {
   ensurePrivateFolder(dirname(path));
   closeSync(openSync(path, 'a', ofOwnerOnly));
   // Files that SQLite left next to it need the same rights.
-  for (const one of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(one)) chmodSync(one, ofOwnerOnly);
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, ofOwnerOnly);
 }

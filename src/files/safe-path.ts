@@ -25,7 +25,7 @@ export async function resolveInside(root: string, path: string): Promise<string>
   if (isAbsolute(path) || path.startsWith('\\'))
     throw new UnsafePathError(path, 'is an absolute path; a path relative to the input folder is expected');
   if (path.split(/[\\/]/).includes('..')) throw new UnsafePathError(path, 'leaves the input folder');
-  const [realRoot, real] = await Promise.all([root, join(root, path)].map((one) => realpath(one).catch(() => null)));
+  const [realRoot, real] = await Promise.all([root, join(root, path)].map((part) => realpath(part).catch(() => null)));
   if (!realRoot || !real) throw new UnsafePathError(path, 'does not exist in the input folder');
   if (real !== realRoot && !real.startsWith(realRoot + sep))
     throw new UnsafePathError(path, 'is a link that leaves the input folder');

@@ -88,7 +88,9 @@ export class BandReader {
     this.#mask = maskOf(band);
     const declared = nodata ?? band.noDataValue ?? ofItem?.nodata ?? null;
     const rounded = band.dataType === 'Float32' && declared !== null ? Math.fround(declared) : declared;
-    this.#missing = [...new Set([declared, rounded])].filter((one) => one !== null).filter((one) => !Number.isNaN(one));
+    this.#missing = [...new Set([declared, rounded])]
+      .filter((marker) => marker !== null)
+      .filter((marker) => !Number.isNaN(marker));
     const own = { factor: band.scale ?? 1, offset: band.offset ?? 0 };
     if (scaling !== 'physical')
       [this.scale, this.scaleOrigin] = [scaling === 'stored' ? unscaled : scaling, 'parameter'];
@@ -102,7 +104,7 @@ export class BandReader {
       !this.#isSigned &&
       this.#mask === null &&
       isPlain(this.scale) &&
-      this.#missing.every((one) => one === this.band.noDataValue)
+      this.#missing.every((marker) => marker === this.band.noDataValue)
     );
   }
 
@@ -147,8 +149,8 @@ function applyScale(values: Float64Array, { factor, offset }: ValueScale, from: 
 }
 
 /** Makes a reader of a band. Returns a reader unchanged. */
-export const readerOf = (one: gdal.RasterBand | ReadableBand | BandReader, reading?: Reading): BandReader =>
-  one instanceof BandReader ? one : new BandReader('band' in one ? one : { band: one }, reading);
+export const readerOf = (source: gdal.RasterBand | ReadableBand | BandReader, reading?: Reading): BandReader =>
+  source instanceof BandReader ? source : new BandReader('band' in source ? source : { band: source }, reading);
 
 /** True for bytes of `PIXELTYPE=SIGNEDBYTE`. */
 export function isSignedByte(band: gdal.RasterBand): boolean {

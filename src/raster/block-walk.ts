@@ -71,7 +71,7 @@ export async function walkBands(
   const [first] = outputs;
   if (!first) throw new Error('a walk writes into at least one band');
   const { x: width, y: height } = first.size;
-  const readers = inputs.map((one) => readerOf(one));
+  const readers = inputs.map((input) => readerOf(input));
   const stride = width + 2 * reach;
   let buffers: Float64Array[] = [];
   let results: OutputValues[] = [];

@@ -52,7 +52,9 @@ export function writeCog(
   });
   const statistics = storedStatistics(source);
   // GDAL counts bands from 1.
-  statistics.forEach((one, i) => view.bands.get(i + 1).setMetadata(statisticsMetadata(source.bands.get(i + 1), one)));
+  statistics.forEach((statistic, i) =>
+    view.bands.get(i + 1).setMetadata(statisticsMetadata(source.bands.get(i + 1), statistic)),
+  );
   const cog = gdal.drivers
     .get('COG')
     .createCopy(
@@ -101,7 +103,8 @@ export interface Grid {
 }
 
 const identity = [0, 1, 0, 0, 0, 1];
-const isIdentity = (transform: readonly number[] | null) => transform?.every((one, i) => one === identity[i]) ?? false;
+const isIdentity = (transform: readonly number[] | null) =>
+  transform?.every((coefficient, i) => coefficient === identity[i]) ?? false;
 
 export function gridOf(dataset: gdal.Dataset): Grid {
   const { x: width, y: height } = dataset.rasterSize;
@@ -168,7 +171,7 @@ export function nameBands(dataset: gdal.Dataset, bands: NewRaster['bands']): gda
   const path = dataset.description;
   dataset.close();
   const view = gdal.drivers.get('VRT').open(isMasked ? withMaskOf(path, described) : described);
-  statistics.forEach((one, i) => one !== undefined && keepStatistics(view.bands.get(i + 1), one));
+  statistics.forEach((statistic, i) => statistic !== undefined && keepStatistics(view.bands.get(i + 1), statistic));
   bands.forEach(({ nodata }, i) => {
     if (nodata !== undefined) view.bands.get(i + 1).noDataValue = nodata;
   });

@@ -95,7 +95,7 @@ function itemBandOf(
   ofItem: readonly ItemBand[],
 ): ItemBand | null {
   const wanted = new Set(names.filter((name) => !/^\d+$/.test(name)).map((name) => name.toLowerCase()));
-  const found = ofItem.filter((one) => one.names.some((name) => wanted.has(name.toLowerCase())));
+  const found = ofItem.filter((itemBand) => itemBand.names.some((name) => wanted.has(name.toLowerCase())));
   return found.length === 1 ? found[0]! : count === ofItem.length ? (ofItem[index - 1] ?? null) : null;
 }
 

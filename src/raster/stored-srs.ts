@@ -29,19 +29,19 @@ export function requireStored(
   );
 }
 
-function isEqual(one: Gdal.SpatialReference, other: Gdal.SpatialReference): boolean {
+function isEqual(spatialReference: Gdal.SpatialReference, other: Gdal.SpatialReference): boolean {
   const unitOf = (srs: Gdal.SpatialReference) => degreesPerUnit(srs) ?? srs.getLinearUnits().value;
-  return one.isSame(other) && Math.abs(unitOf(one) / unitOf(other) - 1) < 1e-9;
+  return spatialReference.isSame(other) && Math.abs(unitOf(spatialReference) / unitOf(other) - 1) < 1e-9;
 }
 
 function liesAlike(
   gdal: typeof Gdal,
-  one: Gdal.SpatialReference,
+  srs: Gdal.SpatialReference,
   other: Gdal.SpatialReference,
   places: readonly LonLat[],
 ): boolean {
   try {
-    const [ofOne, ofOther] = [toLonLat(gdal, one), toLonLat(gdal, other)];
+    const [ofOne, ofOther] = [toLonLat(gdal, srs), toLonLat(gdal, other)];
     return places.every(([x, y]) => {
       const [a, b] = [ofOne(x, y), ofOther(x, y)];
       if (a === null || b === null) return a === b;

@@ -117,14 +117,14 @@ const minAdminKeyLength = 32;
 export function readPermissions(name: string, text: string | undefined): Permission[] | null {
   if (text === undefined) return null;
   return text.split(',').map((word) => {
-    const permission = permissions.find((one) => one === word.trim());
+    const permission = permissions.find((known) => known === word.trim());
     if (permission) return permission;
     throw new SandboxConfigError(`${name}=${text} must be one or more of ${permissions.join(', ')}, with commas`);
   });
 }
 
 function readSeed(value: string): Seed {
-  const seed = seeds.find((one) => one === value);
+  const seed = seeds.find((known) => known === value);
   if (!seed) throw new SandboxConfigError(`--seed ${value} must be one of ${seeds.join(', ')}`);
   return seed;
 }

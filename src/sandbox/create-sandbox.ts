@@ -59,7 +59,7 @@ export interface Sandbox {
   readonly madeApiKey: string | null;
   /** Permissions of a key, and those that calls with it needed. Null for an unknown key. */
   permissionsOf(apiKey: string): KeyUse | null;
-  /** Told once it is known where the sandbox listens; signed addresses are built on it. */
+  /** Receives the address at which the sandbox listens. Signed addresses begin with it. */
   listensAt(url: string): void;
   /** Takes a file of items, a raster or a folder of both into the catalog (`--import`). */
   importPath(path: string, progress: ImportProgress): Promise<ImportResult>;

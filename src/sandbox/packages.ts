@@ -11,9 +11,11 @@ export function requireSandboxPackages(): void {
   const { resolve } = createRequire(import.meta.url);
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   const { peerDependencies } = ownJson<{ peerDependencies: Record<string, string> }>(manifest);
-  const missing = Object.keys(peerDependencies).filter((one) => one !== onlyForModels && !isInstalled(one, resolve));
+  const missing = Object.keys(peerDependencies).filter(
+    (peerDependency) => peerDependency !== onlyForModels && !isInstalled(peerDependency, resolve),
+  );
   if (missing.length === 0) return;
-  const wanted = missing.map((one) => `'${one}@${peerDependencies[one]}'`).join(' ');
+  const wanted = missing.map((dependency) => `'${dependency}@${peerDependencies[dependency]}'`).join(' ');
   throw new KitError(
     'not_installed',
     `the sandbox needs packages that an app in production does without. Install them:\n\n    npm install --save-dev ${wanted}`,

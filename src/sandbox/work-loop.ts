@@ -10,7 +10,7 @@ export interface WorkLoopOptions<Job> {
   readonly take: () => Job | null;
   /**
    * Runs one job to its end, whatever that is. Should return soon after `signal` is aborted, the job left to be taken again.
-   * Where it rejects with an error of the machine's, a full disk above all, it is run again, until `isLastTry`.
+   * An error of the machine, such as a full disk, repeats it until `isLastTry`.
    */
   readonly run: (job: Job, signal: AbortSignal, isLastTry: boolean) => Promise<void>;
   /** The first pause before that; twice as long each time, up to 16 times. Default 2,000. */

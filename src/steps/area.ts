@@ -111,7 +111,7 @@ export function areaSchema({ maxSquareKilometres, maxCorners = 10_000 }: AreaLim
     );
     const corners = polygonsOf(area)
       .flat()
-      .reduce((sum, one) => sum + one.length - 1, 0);
+      .reduce((sum, polygon) => sum + polygon.length - 1, 0);
     if (corners > maxCorners) return refuse(`must have at most ${maxCorners} corners, not ${corners}`);
     // Without their holes: what a hole takes from one polygon leaves another as large as it is.
     const size = squareKilometresOf({

@@ -22,8 +22,8 @@ export function band({
   /** The input that has the band. Default: the first with rasters. */
   readonly of?: string;
 }): z.ZodType<string, string | undefined> {
-  const one = z.string().min(1).max(64);
-  return (name === undefined ? one : one.default(name)).meta({
+  const bandName = z.string().min(1).max(64);
+  return (name === undefined ? bandName : bandName.default(name)).meta({
     title,
     description,
     ...words,
@@ -59,9 +59,9 @@ export function resampling({
 
 /** A parameter that names a coordinate reference system by its EPSG code, `EPSG:32633`. */
 export function crs({ default: code, ...words }: ParameterWords & { readonly default?: `EPSG:${number}` }) {
-  const one = z.string().regex(/^EPSG:[1-9]\d{3,6}$/, 'must be an EPSG code such as EPSG:32633');
+  const zodString = z.string().regex(/^EPSG:[1-9]\d{3,6}$/, 'must be an EPSG code such as EPSG:32633');
   // One type for the schema with a default and the one without; also below.
-  return (code === undefined ? one : one.default(code)).meta({ ...words, kind: 'crs' }) as z.ZodType<
+  return (code === undefined ? zodString : zodString.default(code)).meta({ ...words, kind: 'crs' }) as z.ZodType<
     string,
     string | undefined
   >;
@@ -69,8 +69,11 @@ export function crs({ default: code, ...words }: ParameterWords & { readonly def
 
 /** A parameter that is a day, `2024-06-01`. */
 export function date({ default: day, ...words }: ParameterWords & { readonly default?: string }) {
-  const one = z.iso.date('must be a date such as 2024-06-01');
-  return (day === undefined ? one : one.default(day)).meta(words) as z.ZodType<string, string | undefined>;
+  const zodISODate = z.iso.date('must be a date such as 2024-06-01');
+  return (day === undefined ? zodISODate : zodISODate.default(day)).meta(words) as z.ZodType<
+    string,
+    string | undefined
+  >;
 }
 
 /** A parameter that is a place, drawn on the map or given as GeoJSON. */
@@ -99,6 +102,6 @@ export function ownFile({
     .map((entry) => entry.name)
     .sort();
   if (names.length === 0) throw new Error(`${folder.pathname} holds no file to choose from`);
-  const one = z.enum(names);
-  return (name === undefined ? one : one.default(name)).meta(words) as z.ZodType<string, string | undefined>;
+  const choice = z.enum(names);
+  return (name === undefined ? choice : choice.default(name)).meta(words) as z.ZodType<string, string | undefined>;
 }

@@ -58,7 +58,7 @@ export async function writePixels(
   {
     bands,
     reading = {},
-    readers = bands.map((one) => raster.reader(one, reading)),
+    readers = bands.map((band) => raster.reader(band, reading)),
     reach = 0,
     output,
     share,
@@ -231,14 +231,15 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
   if (problem !== null) throw new KitError('bad_step_definition', `step ${step.id}: ${problem}`);
   const { bands, output, reach = 0 } = step;
   const names = Object.keys(bands);
-  const made = output.bands.map((one) =>
-    one.nodata === undefined && one.dataType.startsWith('Float') ? { ...one, nodata: NaN } : one,
+  const made = output.bands.map((band) =>
+    band.nodata === undefined && band.dataType.startsWith('Float') ? { ...band, nodata: NaN } : band,
   );
   const classes = typeof output.preview === 'object' ? output.preview.classes : undefined;
   const reading = step.isStored ? { nodata: readingParameters.nodata } : readingParameters;
   const overviews = output.overviews ?? (classes ? 'MODE' : undefined);
   // Compression leaves 0.45 of integers in Float32, 0.95 of ratios, and about 0.1 of classes.
-  const bytesPerPixel = (classes ? 0.1 : 0.8) * made.reduce((sum, one) => sum + bytesOf(one.dataType), 0);
+  const bytesPerPixel =
+    (classes ? 0.1 : 0.8) * made.reduce((sum, bandDeclaration) => sum + bytesOf(bandDeclaration.dataType), 0);
   return defineStep({
     id: step.id,
     version: step.version,
@@ -308,7 +309,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   if (missing !== undefined) return `${missing} is missing`;
   const names = Object.keys(step.bands);
   // JavaScript may give anything.
-  const other = Object.entries(step.bands).find(([, one]) => !((one as unknown) instanceof z.ZodType));
+  const other = Object.entries(step.bands).find(([, band]) => !((band as unknown) instanceof z.ZodType));
   if (other) return `bands.${other[0]} must be band({ default: 'red' }) or the like`;
   if (names.length === 0) return "bands: name at least one band, for example { red: band({ default: 'red' }) }";
   const twice = [...names, ...Object.keys(step.parameters?.shape ?? {})].find(
@@ -317,7 +318,9 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   if (twice !== undefined)
     return `${twice} is the name of a band or parameter twice, or of a parameter that the kit adds: choose another name`;
   const { pixel, window, block, python, reach = 0, output } = step;
-  const functions = Object.entries({ pixel, window, block, python }).filter(([, one]) => one !== undefined);
+  const functions = Object.entries({ pixel, window, block, python }).filter(
+    ([, pixelFunction]) => pixelFunction !== undefined,
+  );
   if (functions.length !== 1)
     return `give one of pixel, window, block and python, and not ${functions.map(([name]) => name).join(' and ') || 'none'}`;
   if (python && step.ofEachInput)
@@ -336,7 +339,7 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
   if (!/\.tiff?$/.test(output.fileName)) return `output.fileName ${output.fileName} must end with .tif`;
   if (output.bands.some(({ dataType }) => dataType !== first.dataType))
     return 'all output bands must have the same data type, because a GeoTIFF has one: use Float32 for both, or defineStep with two outputs';
-  const nodata = new Set(output.bands.map((one) => one.nodata));
+  const nodata = new Set(output.bands.map((band) => band.nodata));
   if (nodata.size > 1)
     return `all output bands must have the same nodata value, because a GeoTIFF has one, and not ${[...nodata].join(', ')}`;
   const range = integerRanges[first.dataType];
@@ -348,9 +351,9 @@ function problemOf<Of extends Bands, Own extends z.ZodRawShape>(step: PixelStep<
 /** The input of each band that names one. */
 const inputsOf = (bands: Bands): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(bands).flatMap(([name, one]) => {
+    Object.entries(bands).flatMap(([name, band]) => {
       // `band` has put it there.
-      const { of } = (one.meta() ?? {}) as { of?: string };
+      const { of } = (band.meta() ?? {}) as { of?: string };
       return of === undefined ? [] : [[name, of]];
     }),
   );
@@ -364,9 +367,12 @@ const inPython = (program: URL, outputBands: readonly BandDeclaration[], pixels:
   });
 
 /** The scene of a band parameter. */
-function sceneOf({ scene, inputs }: Pick<StepJob<never>, 'scene' | 'inputs'>, one: z.ZodType): StepJob<never>['scene'] {
+function sceneOf(
+  { scene, inputs }: Pick<StepJob<never>, 'scene' | 'inputs'>,
+  bandSchema: z.ZodType,
+): StepJob<never>['scene'] {
   // `band` has put it there, and bands are of inputs with rasters.
-  const { of } = (one.meta() ?? {}) as { of?: string };
+  const { of } = (bandSchema.meta() ?? {}) as { of?: string };
   return of === undefined ? scene : (inputs[of] as StepJob<never>['scene']);
 }
 
@@ -470,7 +476,7 @@ function requireNumber(result: unknown, count: number): void {
     throw new TypeError(
       `the function of a pixel returned ${results.length} values for ${count} output band${count === 1 ? '' : 's'}`,
     );
-  const wrong = results.findIndex((one) => typeof one !== 'number');
+  const wrong = results.findIndex((number) => typeof number !== 'number');
   if (wrong >= 0)
     throw new TypeError(
       `the function of a pixel returned a value of type ${typeof results[wrong]}: it must return a number${count === 1 ? '' : ` for each of the ${count} output bands`}, and NaN for a missing pixel`,

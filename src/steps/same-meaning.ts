@@ -23,24 +23,26 @@ export function requireSameMeaning(first: SceneBand, second: SceneBand): void {
     );
   const [known, others] = [classesOf(first.band), classesOf(second.band)];
   if (!known || !others) return;
-  const ofFirst = new Map(known.map((one) => [one.value, one]));
+  const ofFirst = new Map(known.map((rasterClass) => [rasterClass.value, rasterClass]));
   const { noDataValue } = second.band;
-  const different = others.filter((one) => one.value !== noDataValue && !isSameClass(ofFirst.get(one.value), one));
+  const different = others.filter(
+    (rasterClass) => rasterClass.value !== noDataValue && !isSameClass(ofFirst.get(rasterClass.value), rasterClass),
+  );
   if (different.length === 0) return;
   const found = valuesOf(second.band);
-  const one = different.find(({ value }) => found.has(value));
-  if (one)
+  const conflicting = different.find(({ value }) => found.has(value));
+  if (conflicting)
     throw new KitError(
       'classes_differ',
-      `class ${one.value} has another colour or name in ${nameOf(second)} than in ${nameOf(first)}; give the rasters one table of classes first`,
+      `class ${conflicting.value} has another colour or name in ${nameOf(second)} than in ${nameOf(first)}; give the rasters one table of classes first`,
       { status: 422 },
     );
 }
 
 /** Names decide if both have them, else colours. */
-const isSameClass = (one: RasterClass | undefined, other: RasterClass): boolean =>
-  one !== undefined &&
-  (one.name !== '' && other.name !== '' ? one.name === other.name : String(one.color) === String(other.color));
+const isSameClass = (first: RasterClass | undefined, other: RasterClass): boolean =>
+  first !== undefined &&
+  (first.name !== '' && other.name !== '' ? first.name === other.name : String(first.color) === String(other.color));
 
 /** The values that occur in a band of at most 65,536 values. */
 function valuesOf(band: Gdal.RasterBand): ReadonlySet<number> {

@@ -63,7 +63,7 @@ export interface WarpOptions {
 export const sourcesOf = (scene: Scene, views: readonly Gdal.Dataset[] = scene.datasets): WarpSource[] =>
   views.map((dataset, i) => ({
     dataset,
-    bands: scene.bands.filter((one) => one.dataset === scene.datasets[i]),
+    bands: scene.bands.filter((band) => band.dataset === scene.datasets[i]),
   }));
 
 /** The first nodata value of a raster that its type can store, else null. */
@@ -108,7 +108,7 @@ function needsWideCopy(
     return true;
   if (!selectingMethods.has(method) && sources.some(canBlendToNodata)) return true;
   const known = sources.map(({ dataset }) => firstNodataOf(dataset));
-  if (known.some((one) => !Object.is(one, known[0]))) return true;
+  if (known.some((firstValue) => !Object.is(firstValue, known[0]))) return true;
   return sources.some(({ dataset, bands }, i) => {
     const own = bands.map(({ band }) => band);
     const values = new Set(own.filter((band) => band.id !== alphaOf(band.ds)?.id).map((band) => band.noDataValue));
@@ -175,7 +175,7 @@ export function scalesOf(sources: readonly WarpSource[]): readonly ValueScale[] 
       const before = firstSource?.bands[i];
       if (before) requireSameMeaning(before, band);
     });
-  const of = ({ bands }: WarpSource) => bands.map((one) => new BandReader(one).scale);
+  const of = ({ bands }: WarpSource) => bands.map((band) => new BandReader(band).scale);
   const [first, ...others] = sources.map(of);
   for (const other of others)
     first!.forEach(({ factor, offset }, i) => {
@@ -251,7 +251,7 @@ export async function narrowedTo(
     bands.map(({ band, ofItem }) => band.noDataValue ?? ofItem?.nodata ?? null),
   );
   const nodata =
-    type.startsWith('Float') && dataType !== undefined ? NaN : (declared.find((one) => one !== null) ?? null);
+    type.startsWith('Float') && dataType !== undefined ? NaN : (declared.find((value) => value !== null) ?? null);
   try {
     return await narrowed(
       job,
@@ -324,7 +324,7 @@ async function warpedAsIs(
     const masked = await maskFromAlpha(gdal, made, bands.length, known, `${workFolder}/masked.tif`);
     return withDescriptions(gdal, masked, bands, `${workFolder}/masked.vrt`);
   } finally {
-    inputs.forEach((one, i) => one !== sources[i] && one.close());
+    inputs.forEach((input, i) => input !== sources[i] && input.close());
   }
 }
 

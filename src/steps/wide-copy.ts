@@ -47,12 +47,17 @@ export function widened(
   const values = bands.filter(({ index }) => index !== alpha?.id);
   const isLong = values.some(({ band }) => band.dataType?.endsWith('Int64'));
   return raster.createRaster(
-    { path, grid, dataType, bands: values.map((one) => ({ description: one.band.description, nodata: missing })) },
+    {
+      path,
+      grid,
+      dataType,
+      bands: values.map((sceneBand) => ({ description: sceneBand.band.description, nodata: missing })),
+    },
     (target) =>
       raster.walkBands(
         {
-          inputs: values.map((one) =>
-            raster.reader(one, { scaling: 'stored', ...(nodata !== undefined && { nodata }) }),
+          inputs: values.map((sceneBand) =>
+            raster.reader(sceneBand, { scaling: 'stored', ...(nodata !== undefined && { nodata }) }),
           ),
           outputs: values.map((_, i) => target.bands.get(i + 1)),
         },
@@ -112,7 +117,9 @@ export async function narrowed(
     ...(isReal ? [NaN] : [0, ...(range ?? []), ...(range ? [range[1] - 1, range[0] + 1] : [])]),
   ];
   const free = new Set(
-    candidates.filter((one) => one !== null).filter((one) => (Number.isNaN(one) ? isReal : canHold(type, one))),
+    candidates
+      .filter((candidate) => candidate !== null)
+      .filter((candidate) => (Number.isNaN(candidate) ? isReal : canHold(type, candidate))),
   );
   let [isShared, isWhole] = [true, true];
   const { x: width } = wide.rasterSize;
@@ -120,9 +127,9 @@ export async function narrowed(
     // A raster has a band.
     { bands: wide.bands.map((band) => band) as [Gdal.RasterBand], arrays: count },
     (y, rows) => {
-      const strips = readers.map((one) => {
+      const strips = readers.map((reader) => {
         const values = new Float64Array(width * rows);
-        one.read([0, y, width, rows], values);
+        reader.read([0, y, width, rows], values);
         return values;
       });
       for (let i = 0; i < width * rows; i++) {
@@ -219,7 +226,7 @@ export async function maskFromAlpha(
 
 /** Writes the unit of each band into a raster: the first that a source states. */
 export function keepUnits(dataset: Gdal.Dataset, sources: readonly { readonly bands: readonly SceneBand[] }[]): void {
-  for (const band of dataset.bands.map((one) => one)) {
+  for (const band of dataset.bands.map((rasterBand) => rasterBand)) {
     // GDAL counts bands from 1.
     const unit = sources.map(({ bands }) => bands[(band.id ?? 0) - 1]?.band.unitType).find(Boolean);
     if (unit) band.unitType = unit;
@@ -259,12 +266,12 @@ export function keepScales(dataset: Gdal.Dataset, scales: readonly ValueScale[])
 
 /** A view of a raster with the nodata value and the scale of its catalog item, where the file has none. Returns the raster itself if there is nothing to add. */
 export function withItemFacts(gdal: typeof Gdal, dataset: Gdal.Dataset, bands: readonly SceneBand[]): Gdal.Dataset {
-  const facts = bands.map((one) => {
-    const { scale, scaleOrigin } = new BandReader(one);
-    const { noDataValue } = one.band;
+  const facts = bands.map((band) => {
+    const { scale, scaleOrigin } = new BandReader(band);
+    const { noDataValue } = band.band;
     return {
       scale: scaleOrigin === 'item' ? scale : null,
-      nodata: noDataValue === null ? (one.ofItem?.nodata ?? null) : null,
+      nodata: noDataValue === null ? (band.ofItem?.nodata ?? null) : null,
     };
   });
   if (facts.every(({ scale, nodata }) => scale === null && nodata === null)) return dataset;

@@ -99,7 +99,7 @@ export function placeZones(
   const named = areas.parse(JSON.parse(readFileSync(lonLatPath, 'utf8'))).features;
   const isSame = own.isSame(srs);
   const perUnit = degreesPerUnit(own);
-  const given = named.map((one) => polygonsOf(one.geometry));
+  const given = named.map((feature) => polygonsOf(feature.geometry));
   const withoutArea = given.indexOf(null);
   if (withoutArea >= 0)
     throw new KitError(
@@ -191,7 +191,7 @@ function polygonsOf(found: z.output<typeof geometry> | null): LonLat[][][] | nul
   const read = (coordinates: unknown) => multiPolygon.parse(coordinates).map((rings) => rings.map(closed));
   if (found.type === 'MultiPolygon') return read(found.coordinates);
   if (found.type === 'Polygon') return read([found.coordinates]);
-  const parts = found.geometries.flatMap((one) => polygonsOf(one) ?? []);
+  const parts = found.geometries.flatMap((part) => polygonsOf(part) ?? []);
   return parts.length === 0 ? null : parts;
 }
 

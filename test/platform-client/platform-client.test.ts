@@ -59,6 +59,13 @@ describe('repeats what may get better', () => {
     expect(server.requests).toHaveLength(3);
   });
 
+  test('a poll is sent once, because the next poll takes its place', async () => {
+    const { calls, client, server } = await start([json(503, {}), json(503, {})]);
+    expect(await failure(calls.getOperation({ operationId: 'o' }))).toMatchObject({ name: 'PlatformError' });
+    expect(await failure(client.getInferenceStatus('i'))).toMatchObject({ name: 'PlatformError' });
+    expect(server.requests).toHaveLength(2);
+  });
+
   test('a connection that nobody takes', async () => {
     const client = createPlatformClient({
       baseUrl: 'http://127.0.0.1:1',

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { toLonLat } from '../../src/raster/lon-lat.ts';
 import { isSameTransform } from '../../src/raster/match-band.ts';
 import allSteps from '../support/all-steps.ts';
+import { testFolder } from '../support/folders.ts';
 import { make, read, run, type Made } from '../support/made-rasters.ts';
 import { startStepHost } from '../support/step-host.ts';
 
@@ -71,11 +72,13 @@ test('grids that drift apart are not the same', () => {
   expect(isSameTransform(grid, [500_000, 30, 0, 5_000_000, 0, -30.029], { width: 10, height: 4_000 })).toBe(false);
 });
 
-test('a projected system whose base names latitude first has eastings first', () => {
-  // The axes of the geographic base are not those of the map.
-  const wkt =
-    'PROJCS["old web mercator",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433],AXIS["Latitude",NORTH],AXIS["Longitude",EAST]],PROJECTION["Mercator_1SP"],PARAMETER["central_meridian",0],PARAMETER["scale_factor",1],PARAMETER["false_easting",0],PARAMETER["false_northing",0],UNIT["metre",1],AXIS["Easting",EAST],AXIS["Northing",NORTH]]';
-  const place = toLonLat(gdal, gdal.SpatialReference.fromWKT(wkt))(-8_471_416, 4_928_000);
+test('a projected system whose base names latitude first has eastings first', async () => {
+  // A GeoTIFF of ESRI:102113 names the axes of its geographic base, which are not those of the map.
+  const path = make(join(await testFolder(), 'a.tif'), { epsg: 'ESRI:102113', bands: [() => 1] });
+  const dataset = gdal.open(path);
+  expect(dataset.srs!.toWKT()).toMatch(/AXIS\["Latitude",NORTH\].*PROJECTION/);
+  const place = toLonLat(gdal, dataset.srs!)(-8_471_416, 4_928_000);
+  dataset.close();
   expect(place![0]).toBeCloseTo(-76.1, 1);
   expect(place![1]).toBeGreaterThan(40);
 });

@@ -41,7 +41,9 @@ export function createOwnUploads(profile: Pick<WireProfile, 'uploadsCollection'>
 function collectionsOf(used: RunInput | readonly string[]): string[] {
   if ('type' in used) {
     const sources = used.type === 'named' ? Object.values(used.inputs) : [used];
-    return sources.flatMap((one) => (one.type === 'platform' ? one.items.map(({ collectionId }) => collectionId) : []));
+    return sources.flatMap((source) =>
+      source.type === 'platform' ? source.items.map(({ collectionId }) => collectionId) : [],
+    );
   }
   return [...used];
 }

@@ -205,17 +205,17 @@ export function checkDefinition(given: AppDefinition): void {
       'pages',
       'another page has the path',
     ),
-    ...given.steps.flatMap((one, i) =>
-      problemsOfParameters(one).map((problem) => `${placeOf(['steps', i], given)}.parameters.${problem}`),
+    ...given.steps.flatMap((checked, i) =>
+      problemsOfParameters(checked).map((problem) => `${placeOf(['steps', i], given)}.parameters.${problem}`),
     ),
-    ...given.steps.flatMap((one, i) =>
-      [...problemsOfInputs(one), ...problemsOfOutputs(one)].map(
+    ...given.steps.flatMap((checked, i) =>
+      [...problemsOfInputs(checked), ...problemsOfOutputs(checked)].map(
         (problem) => `${placeOf(['steps', i], given)}.${problem}`,
       ),
     ),
-    ...given.steps.flatMap((one, i) =>
-      namedInCommand(one)
-        .filter((name) => !isAlwaysThere(one, name))
+    ...given.steps.flatMap((checked, i) =>
+      namedInCommand(checked)
+        .filter((name) => !isAlwaysThere(checked, name))
         .map(
           (name) =>
             `${placeOf(['steps', i], given)}.run: the command names {${name}}, and the step has no such parameter, or one that may be left out`,
@@ -228,30 +228,30 @@ export function checkDefinition(given: AppDefinition): void {
 }
 
 /** True if the name already has another meaning within the step. */
-const isTaken = (one: AnyStep, name: string): boolean =>
-  reserved.has(name) || Object.hasOwn(one.parameters.shape, name) || Object.hasOwn(one.inputs ?? {}, name);
+const isTaken = (declared: AnyStep, name: string): boolean =>
+  reserved.has(name) || Object.hasOwn(declared.parameters.shape, name) || Object.hasOwn(declared.inputs ?? {}, name);
 
-function problemsOfInputs(one: AnyStep): string[] {
-  if (one.input && one.inputs) return ['inputs: the step has an input too: put it among them'];
-  const inputs = inputsOf(one);
+function problemsOfInputs(declared: AnyStep): string[] {
+  if (declared.input && declared.inputs) return ['inputs: the step has an input too: put it among them'];
+  const inputs = inputsOf(declared);
   if (inputs.length === 0) return ['input: is missing'];
   const rasters = inputs.flatMap(([name, { kind }]) => (kind === 'vector' ? [] : [name]));
   return [
     ...inputs.flatMap(([name]) =>
-      name !== 'input' && (reserved.has(name) || Object.hasOwn(one.parameters.shape, name))
+      name !== 'input' && (reserved.has(name) || Object.hasOwn(declared.parameters.shape, name))
         ? [`inputs.${name}: the name is taken, by a parameter or a command's own word`]
         : [],
     ),
     ...(inputs.every(([, { optional }]) => optional) ? ['inputs: one must not be optional'] : []),
-    ...bandParameters(one).flatMap(({ name, of }) =>
+    ...bandParameters(declared).flatMap(({ name, of }) =>
       of !== undefined && !rasters.includes(of) ? [`parameters.${name}: no input with rasters is called ${of}`] : [],
     ),
   ];
 }
 
-function problemsOfOutputs(one: AnyStep): string[] {
-  if (one.output && one.outputs) return ['outputs: the step has an output too: put it among them'];
-  const outputs = outputsOf(one);
+function problemsOfOutputs(declared: AnyStep): string[] {
+  if (declared.output && declared.outputs) return ['outputs: the step has an output too: put it among them'];
+  const outputs = outputsOf(declared);
   if (outputs.length === 0) return ['output: is missing'];
   const names = outputs.map(([, { fileName: name }]) => name.toLowerCase());
   return [
@@ -259,20 +259,20 @@ function problemsOfOutputs(one: AnyStep): string[] {
       names.indexOf(fileName.toLowerCase()) < i ? [`outputs.${name}: another output has its file name`] : [],
     ),
     ...outputs.flatMap(([name]) =>
-      name !== 'output' && isTaken(one, name)
+      name !== 'output' && isTaken(declared, name)
         ? [`outputs.${name}: the name is taken, by a parameter, an input or a command's own word`]
         : [],
     ),
     ...(outputs.every(([, { optional }]) => optional) ? ['outputs: one must not be optional'] : []),
-    ...outputs.flatMap(([name, output]) => problemsOfPreview(one, name, output)),
+    ...outputs.flatMap(([name, output]) => problemsOfPreview(declared, name, output)),
   ];
 }
 
 /** A function that gives the style of a picture must do so for the default parameters. */
-function problemsOfPreview(one: AnyStep, name: string, output: OutputDeclaration): string[] {
+function problemsOfPreview(declared: AnyStep, name: string, output: OutputDeclaration): string[] {
   if (!('preview' in output) || typeof output.preview !== 'function') return [];
   try {
-    const read = previewStyle.safeParse(output.preview(defaultsOf(one)));
+    const read = previewStyle.safeParse(output.preview(defaultsOf(declared)));
     return read.success
       ? []
       : [`outputs.${name}.preview: gives ${read.error.issues[0]?.message} for the default parameters`];
@@ -282,11 +282,12 @@ function problemsOfPreview(one: AnyStep, name: string, output: OutputDeclaration
 }
 
 // A shape that is not known has the type `any` for each of its schemas.
-const schemaOf = (one: AnyStep, name: string) => (one.parameters.shape as Readonly<Record<string, z.ZodType>>)[name];
+const schemaOf = (declared: AnyStep, name: string) =>
+  (declared.parameters.shape as Readonly<Record<string, z.ZodType>>)[name];
 
 /** A parameter that the step has, required or with a default. */
-function isAlwaysThere(one: AnyStep, name: string): boolean {
-  const schema = schemaOf(one, name);
+function isAlwaysThere(declared: AnyStep, name: string): boolean {
+  const schema = schemaOf(declared, name);
   return schema !== undefined && schema.safeParse(undefined).data !== undefined
     ? true
     : schema !== undefined && !schema.safeParse(undefined).success;
@@ -309,11 +310,11 @@ function repeated(names: readonly string[], list: string, rule: string): string[
   return names.flatMap((name, i) => (names.indexOf(name) < i ? [`${list}[${i}]: ${rule} ${name}`] : []));
 }
 
-function problemsOfParameters(one: AnyStep): string[] {
+function problemsOfParameters(declared: AnyStep): string[] {
   const types = ['string', 'number', 'integer', 'boolean'];
   let view: ReturnType<typeof parameterSchema>;
   try {
-    view = parameterSchema(one);
+    view = parameterSchema(declared);
   } catch (error) {
     return [`: JSON Schema cannot express it (${messageOf(error)})`];
   }
@@ -328,7 +329,7 @@ function problemsOfParameters(one: AnyStep): string[] {
     value === undefined ? [] : [[name, value] as const],
   );
   return defaults.flatMap(([name, value]) => {
-    const schema = schemaOf(one, name);
+    const schema = schemaOf(declared, name);
     const read = schema?.safeParse(value, { error: inWords });
     return read && !read.success ? read.error.issues.map(({ message }) => `${name}: its default ${message}`) : [];
   });

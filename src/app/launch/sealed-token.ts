@@ -45,7 +45,7 @@ export function createTokenSealer([newest, ...older]: readonly [Secret, ...Secre
     async open(launchId, sealed) {
       try {
         const { kid, launch } = decodeProtectedHeader(sealed);
-        const key = keys.find((one) => one.id === kid);
+        const key = keys.find((sealingKey) => sealingKey.id === kid);
         if (!key || launch !== launchId) throw new TokenUnreadableError();
         const { plaintext } = await compactDecrypt(sealed, key.bytes, {
           keyManagementAlgorithms: ['dir'],

@@ -35,8 +35,8 @@ export function launchIdIn(params: object): string {
  */
 export function launchSessions(config: AppConfig, store: SessionStore): RequestHandler {
   // The first signs, all verify.
-  const secret = config.secrets.map((one) =>
-    Buffer.from(hkdfSync('sha256', one.reveal(), '', 'session cookies', 32)).toString('base64url'),
+  const secret = config.secrets.map((sealingSecret) =>
+    Buffer.from(hkdfSync('sha256', sealingSecret.reveal(), '', 'session cookies', 32)).toString('base64url'),
   );
   return session({
     name: cookieName,
@@ -90,7 +90,7 @@ export function rememberBegun(config: AppConfig): RequestHandler {
       // oxlint-disable-next-line typescript/no-unnecessary-condition -- a request that ends before the session middleware has none
       const launchId = req.session?.launchId;
       if (launchId === undefined || res.statusCode !== 303) return;
-      const begun = [launchId, ...begunIn(req).filter((one) => one !== launchId)].slice(0, maxBegun);
+      const begun = [launchId, ...begunIn(req).filter((otherId) => otherId !== launchId)].slice(0, maxBegun);
       res.cookie(begunCookie, begun.join('.'), {
         path: '/launch',
         httpOnly: true,

@@ -61,7 +61,7 @@ export async function checkReadiness({
     }),
   ]);
   return {
-    ready: [worker, children, disk].every((one) => one === 'ok'),
+    ready: [worker, children, disk].every((state) => state === 'ok'),
     confinement,
     checks: { worker, children, disk },
     dependencies: { database, platform },

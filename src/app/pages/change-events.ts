@@ -48,7 +48,7 @@ export function changeEvents(watchedBy: (params: object) => Promise<Watched>): R
         isBusy = true;
         try {
           const now = (made.last = await look());
-          made.listeners.forEach((one) => one(now));
+          made.listeners.forEach((notify) => notify(now));
         } catch (error) {
           log.warn({ err: error }, 'could not tell a page of changes');
         } finally {

@@ -258,15 +258,15 @@ function pathOf({
   state: RunState;
   history: readonly { state: RunState }[];
 }): { state: RunState; is: 'done' | 'now' | 'bad' | 'ahead' }[] {
-  const isGood = goodPath.some((one) => one === state);
+  const isGood = goodPath.some((good) => good === state);
   const last = isGood
     ? state
-    : (history.findLast((one) => goodPath.some((good) => good === one.state))?.state ?? 'CREATED');
-  const reached = goodPath.findIndex((one) => one === last);
-  const path = goodPath.map((one, i) => ({
-    state: one,
+    : (history.findLast((change) => goodPath.some((good) => good === change.state))?.state ?? 'CREATED');
+  const reached = goodPath.findIndex((good) => good === last);
+  const path = goodPath.map((good, i) => ({
+    state: good,
     is:
-      i < reached || (i === reached && (!isGood || runTransitions[one].length === 0))
+      i < reached || (i === reached && (!isGood || runTransitions[good].length === 0))
         ? ('done' as const)
         : i === reached
           ? ('now' as const)

@@ -142,7 +142,7 @@ export function createContainers(engine: string, owner: string): Containers {
       signal.throwIfAborted();
       await removeFolder(folder);
       const at = { input: join(folder, 'input'), work: join(folder, 'work'), output: join(folder, 'output') };
-      for (const one of Object.values(at)) await mkdir(one, { recursive: true });
+      for (const path of Object.values(at)) await mkdir(path, { recursive: true });
       for (const { from, to } of planLending(inputs, at.input).lends) await lend(from, to);
       for (const name of question.gives) {
         const to = join(at.input, inContainer.given, name);

@@ -32,7 +32,7 @@ export function incompatibilityReason(
   declared: InputDeclaration,
   { sourceType }: Pick<CatalogItem, 'sourceType'>,
 ): string | null {
-  const known = sourceTypes.find((one) => one === sourceType);
+  const known = sourceTypes.find((knownType) => knownType === sourceType);
   const wanted = declared.sourceTypes ?? (declared.kind === 'vector' ? vectors : rasters);
   if (known === undefined || wanted.includes(known)) return null;
   const words = (type: string) => type.toLowerCase().replaceAll('_', ' ');

@@ -181,7 +181,7 @@ function settledBy(items: readonly CatalogItem[]): InputFacts['settles'] {
   return (name) => {
     if (/^\d+$/.test(name)) return Number(name) < 1 || Number(name) > bands.length;
     const wanted = name.toLowerCase();
-    const isAlike = (one: string | undefined) => one?.toLowerCase() === alike[wanted];
+    const isAlike = (word: string | undefined) => word?.toLowerCase() === alike[wanted];
     return (
       isSpoken && vocabulary.has(wanted) && !(wanted in alike && bands.some((band) => namesOf(band).some(isAlike)))
     );

@@ -60,5 +60,5 @@ export type OutputDescription = z.output<typeof outputDescription>;
 /** Reads what a step's process answered. Leaves out a description of another shape, because a foreign file may have taken the process over. */
 export function readDescriptions(answer: unknown): OutputDescription[] {
   if (!Array.isArray(answer)) return [];
-  return answer.slice(0, maxDescribedBands).flatMap((one) => outputDescription.safeParse(one).data ?? []);
+  return answer.slice(0, maxDescribedBands).flatMap((entry) => outputDescription.safeParse(entry).data ?? []);
 }

@@ -51,7 +51,7 @@ export function resultFacts(
   { fileName, descriptions = [] }: { readonly fileName: string; readonly descriptions?: readonly OutputDescription[] },
   provenance: Provenance | null,
 ): ResultFacts {
-  const declared = outputsOf(step).find(([, one]) => one.fileName === fileName)?.[1];
+  const declared = outputsOf(step).find(([, output]) => output.fileName === fileName)?.[1];
   // A zip of several outputs is none of them.
   const isPack = declared === undefined;
   if (provenance === null) return { sourceType: sourceTypeOf(declared, []) };
@@ -63,7 +63,7 @@ export function resultFacts(
   );
   const zoneBoxes = boxesOf(zones.flatMap((input) => input.files));
   const footprints = descriptions.flatMap(({ footprint }) => footprint ?? []);
-  const own = isPack ? footprints.map((one) => boxOf(one)) : [];
+  const own = isPack ? footprints.map((footprint) => boxOf(footprint)) : [];
   const isPlaced = hasPlace(declared) && (descriptions.length === 0 || footprints.length > 0);
   const geometry = isPlaced
     ? null

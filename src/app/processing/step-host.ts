@@ -129,7 +129,7 @@ export interface StepHostOptions {
   readonly packsOutputs?: boolean;
   /** Port on which a step waits for a debugger. Default: none. */
   readonly inspectPort?: number | undefined;
-  /** Told of a step's mistake that keeps no run from going on. */
+  /** Receives a mistake of a step that stops no run. */
   readonly onDefect?: (error: unknown, what: string) => void;
   /** Resident memory of a step's processes, as sampled. */
   readonly onMemory?: (bytes: number) => void;
@@ -180,7 +180,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       else if (source.type === 'local')
         sources.push({ name, kind, synthetic: null, paths: await findFiles(options.inputDir, source.path, kind) });
       else {
-        const part = fetched.findIndex((one) => one.name === name);
+        const part = fetched.findIndex((chosenInput) => chosenInput.name === name);
         // Fetches have a queue of their own, so that waiting for the platform keeps no step from running.
         const fetch = () => {
           // The wait for this turn does not count.

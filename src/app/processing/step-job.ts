@@ -85,7 +85,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     outputsOf(step).map(([name, { fileName }]) => [name, join(context.workFolder, fileName)]),
   );
   const { inputs, scene, close } = await openInputs(input, step, context);
-  fitBlockCache(Object.values(inputs).flatMap((one) => ('bands' in one ? one.datasets : [])));
+  fitBlockCache(Object.values(inputs).flatMap((opening) => ('bands' in opening ? opening.datasets : [])));
   try {
     const stamp = input.provenance ? beginStamp(input.provenance, step) : noStamp;
     const { metadata } = stamp;
@@ -113,9 +113,9 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
           const unit = declaredUnit(declared, input.parameters);
           writeCog(source, path, options, progress, { ...metadata, ...more }, { unit, without });
         },
-        reader: (one, reading) => {
-          const reader = readerOf(one, reading);
-          const known = bandName(one, inputs);
+        reader: (source, reading) => {
+          const reader = readerOf(source, reading);
+          const known = bandName(source, inputs);
           if (known !== null && !readings.has(known) && readings.size < maxReadings)
             readings.set(known, { band: known.slice(0, 200), ...reader.scale, origin: reader.scaleOrigin });
           return reader;
@@ -155,8 +155,8 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
 export default job;
 
 /** The name of a band of an input, with the name of the input if there are several; null for a band that the step made itself. */
-function bandName(one: object, inputs: Readonly<Record<string, Scene | Features>>): string | null {
-  const { names, place, dataset }: Partial<SceneBand> = one;
+function bandName(source: object, inputs: Readonly<Record<string, Scene | Features>>): string | null {
+  const { names, place, dataset }: Partial<SceneBand> = source;
   if (!names || place === undefined) return null;
   const all = Object.entries(inputs);
   const [input] = all.find(([, scene]) => 'bands' in scene && scene.datasets.some((of) => of === dataset)) ?? [];
@@ -189,7 +189,7 @@ function containerOf({ files, ask }: Pick<ChildContext, 'files' | 'ask'>): StepJ
 /** Opens every input that the run has. */
 async function openInputs(input: StepJobInput, step: AnyStep, { files, workFolder }: ChildContext) {
   const opened: [string, Scene | Features][] = [];
-  const close = () => opened.forEach(([, one]) => one.close());
+  const close = () => opened.forEach(([, dataset]) => dataset.close());
   let from = 0;
   try {
     for (const [i, { name, kind, synthetic, fileCount, ofItems }] of input.inputs.entries()) {

@@ -40,7 +40,7 @@ export async function summarizeFeatures(
     const style: PreviewStyle = { ramp: 'rdylgn' };
     const described = [...values].flatMap(([name, list]): OutputSummary['bands'] =>
       [statisticsOf(name, Float64Array.from(list), list.length / count, name === shown ? style : null, null)].flatMap(
-        (one) => one ?? [],
+        (summary) => summary ?? [],
       ),
     );
     const histogram = described.find(({ name }) => name === shown)?.histogram;

@@ -9,7 +9,7 @@ export interface PollOptions {
   readonly signal: AbortSignal;
   /** A poll that failed for now; the next one may not. Throws if the platform is given up. */
   readonly onUnanswered: (error: PlatformError) => void;
-  /** Told of the first answer after unanswered polls. */
+  /** Receives the first answer after unanswered polls. */
   readonly onAnswered: () => void;
 }
 

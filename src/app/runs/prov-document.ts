@@ -84,5 +84,5 @@ export const deliveredAs = ({ files }: Pick<Run, 'files'>, outputName: string): 
   files.find((file) => (file.output ?? file.fileName) === outputName)?.fileName ?? outputName;
 
 /** Relations have names of their own; `_:` is PROV-JSON's for those that mean nothing. */
-const numbered = <T>(name: string, all: readonly T[], relation: (one: T) => object) =>
-  Object.fromEntries(all.map((one, i) => [`_:${name}${i + 1}`, relation(one)]));
+const numbered = <T>(name: string, all: readonly T[], relation: (source: T) => object) =>
+  Object.fromEntries(all.map((source, i) => [`_:${name}${i + 1}`, relation(source)]));

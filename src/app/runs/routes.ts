@@ -182,7 +182,7 @@ export function runRoutes({
 
 /** The outputs of a step as JSON. A picture has the style of the default parameters. */
 const outputViews = (step: AnyStep) =>
-  outputsOf(step).map(([name, one]) => {
-    const preview = 'preview' in one ? { preview: previewOf(one, defaultsOf(step)) } : {};
-    return [name, { ...one, sourceType: sourceTypeOfOutput(one), ...preview }] as const;
+  outputsOf(step).map(([name, output]) => {
+    const preview = 'preview' in output ? { preview: previewOf(output, defaultsOf(step)) } : {};
+    return [name, { ...output, sourceType: sourceTypeOfOutput(output), ...preview }] as const;
   });

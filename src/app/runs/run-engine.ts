@@ -428,7 +428,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     },
   };
 
-  /** So that others go on at once. Where the database is away they find the runs when the lease is over. */
+  /** Other workers then go on at once. Without the database they find the runs when the lease is over. */
   async function release(): Promise<void> {
     try {
       const released = await store.release(worker);
@@ -456,7 +456,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   function capacity(queueName: QueueName): number {
     if (queueName === 'wait') return maxActive - activeRuns.size;
     const inSteps = [...activeRuns.values()].filter(
-      (one) => one.queueName === 'process' && one.state !== 'UPLOADING',
+      (activeRun) => activeRun.queueName === 'process' && activeRun.state !== 'UPLOADING',
     ).length;
     return settings.stepConcurrency - inSteps;
   }

@@ -4,7 +4,7 @@ import { abortableSleep } from '../../platform-client/index.ts';
 export const leaseMs = 10_000;
 /** Interval at which a worker checks whether to renew its lease, and whether to ask which runs it still has. */
 export const renewEveryMs = 1_000;
-/** So long before the lease is over the worker asks the platform for nothing more: a call that is under way takes its time. */
+/** Time before the end of the lease in which the worker begins no call of the platform, because a call takes time. */
 const marginMs = 2_000;
 const lookAgainMs = 100;
 /** Interval at which a worker asks which runs it still has, if no other worker can take them. */

@@ -12,8 +12,10 @@ const id = /^[A-Za-z0-9_-]{22}$/;
 export function loggedPath(url: string): string {
   const segments = (url.split(/[?#]/)[0] ?? '').split('/');
   return segments
-    .map((one, i) =>
-      one === '' || word.test(one) || (beforeIds.has(segments[i - 1] ?? '') && id.test(one)) ? one : ':redacted',
+    .map((segment, i) =>
+      segment === '' || word.test(segment) || (beforeIds.has(segments[i - 1] ?? '') && id.test(segment))
+        ? segment
+        : ':redacted',
     )
     .join('/');
 }

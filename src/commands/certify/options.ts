@@ -122,7 +122,7 @@ export function readCertifyOptions(
   cwd: string,
 ): CertifyOptions | VerifyOptions {
   const path = (file: string | undefined) => (file === undefined ? null : resolve(cwd, file));
-  const level = levels.find((one) => one === values.level) ?? null;
+  const level = levels.find((name) => name === values.level) ?? null;
   if (values.level !== undefined && level === null) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
   if (values.challenge !== undefined && !/^[\w.-]{1,100}$/.test(values.challenge))
     throw wrong('--challenge must be 1 to 100 letters, digits, _ . or -');

@@ -106,31 +106,31 @@ export function findingsOf({ scenarios, rules }: Report) {
   const ofRules = rules.flatMap(({ rule, clause }) => {
     const seen = scenarios.flatMap((scenario) =>
       scenario.rules
-        .filter((one) => one.rule === rule && one.violations.length > 0)
-        .map((one) => ({
+        .filter((ruleInScenario) => ruleInScenario.rule === rule && ruleInScenario.violations.length > 0)
+        .map((ruleInScenario) => ({
           scenario: scenario.id,
           title: scenario.title,
-          violations: one.violations,
-          holds: one.holds,
-          count: one.violationCount,
+          violations: ruleInScenario.violations,
+          holds: ruleInScenario.holds,
+          count: ruleInScenario.violationCount,
         })),
     );
     const [first] = seen;
     if (!first) return [];
-    const severity = seen.some(({ violations }) => violations.some((one) => one.severity === 'failed'))
+    const severity = seen.some(({ violations }) => violations.some((violation) => violation.severity === 'failed'))
       ? 'failed'
       : 'warning';
     return [{ name: rule, clause, severity, holds: first.holds, advice: first.violations[0]?.advice ?? '', seen }];
   });
   const missing = [
     ...Map.groupBy(
-      scenarios.filter((one) => one.missing !== null),
-      ({ missing: one }) => one?.message ?? '',
+      scenarios.filter((scenario) => scenario.missing !== null),
+      ({ missing: problem }) => problem?.message ?? '',
     ),
   ].map(([message, own]) => ({
     name: 'outcome',
     clause: 'the scenario',
-    severity: own.some((one) => one.missing?.severity === 'failed') ? 'failed' : 'warning',
+    severity: own.some((scenarioReport) => scenarioReport.missing?.severity === 'failed') ? 'failed' : 'warning',
     holds: 'the app comes to the end that the scenario leads to',
     advice: message,
     seen: own.map(({ id, title }) => ({ scenario: id, title, violations: [], holds: '', count: 1 })),
@@ -146,7 +146,11 @@ export function tableOf(report: Report): string {
   const idWidth = Math.max(...scenarios.map(({ id }) => id.length), 8);
   const lines = scenarios.map(({ id, result, status, rules: judged, missing, faults }) => {
     const cells = rules
-      .map(({ rule }) => (glyphs[judged.find((one) => one.rule === rule)?.result ?? 'not_exercised'] ?? '.').padEnd(2))
+      .map(({ rule }) =>
+        (
+          glyphs[judged.find((ruleInScenario) => ruleInScenario.rule === rule)?.result ?? 'not_exercised'] ?? '.'
+        ).padEnd(2),
+      )
       .join('');
     const unfired = faults
       .filter(({ fired, times }) => fired < times)
@@ -162,7 +166,7 @@ export function tableOf(report: Report): string {
   );
   const violations = scenarios.flatMap(({ id, rules: judged }) =>
     judged
-      .filter((one) => one.violations.length > 0)
+      .filter((ruleInScenario) => ruleInScenario.violations.length > 0)
       .map(
         ({ rule, violations: [first], violationCount }) =>
           `${id}: ${rule}: ${first?.seen}; expected: ${first?.expected}${violationCount > 1 ? ` (and ${violationCount - 1} more)` : ''}\n    ${first?.advice}`,
@@ -170,7 +174,7 @@ export function tableOf(report: Report): string {
   );
   const advice = scenarios.flatMap(({ id, advisories }) =>
     advisories
-      .filter((one) => one.violations.length > 0)
+      .filter((scenario) => scenario.violations.length > 0)
       .map(
         ({ rule, violations: [first] }) =>
           `${id}: ${rule} (advice): ${first?.seen}; expected: ${first?.expected}\n    ${first?.advice}`,

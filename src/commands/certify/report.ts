@@ -110,8 +110,8 @@ export function mergeRules(
 ): RuleInScenario[] {
   const [first] = verdicts;
   return (first?.[kind] ?? []).map(({ rule, clause, holds }) => {
-    const all = verdicts.flatMap((verdict) => verdict[kind].filter((one) => one.rule === rule));
-    const note = all.find((one) => one.note !== undefined)?.note;
+    const all = verdicts.flatMap((verdict) => verdict[kind].filter((finding) => finding.rule === rule));
+    const note = all.find((finding) => finding.note !== undefined)?.note;
     return {
       rule,
       clause,
@@ -160,23 +160,28 @@ export function summarize(
   },
 ): Report {
   const isExpected = (scenario: string, rule: string) =>
-    facts.expected.some((one) => (one.scenario === '*' || one.scenario === scenario) && one.rule === rule);
+    facts.expected.some(
+      (expectedFailure) =>
+        (expectedFailure.scenario === '*' || expectedFailure.scenario === scenario) && expectedFailure.rule === rule,
+    );
   const names = scenarios.find(({ rules }) => rules.length > 0)?.rules ?? [];
   const rules = names.map(({ rule, clause }) => {
     const seen = scenarios.flatMap((scenario) =>
-      scenario.rules.filter((one) => one.rule === rule).map((one) => ({ id: scenario.id, result: one.result })),
+      scenario.rules
+        .filter((ruleInScenario) => ruleInScenario.rule === rule)
+        .map((ruleInScenario) => ({ id: scenario.id, result: ruleInScenario.result })),
     );
     const counted = seen.filter(({ id, result }) => !(result === 'failed' && isExpected(id, rule)));
     const failedIn = seen.filter(({ result }) => result === 'failed').map(({ id }) => id);
     const result =
-      counted.length < seen.length && worst(counted.map((one) => one.result)) === 'not_exercised'
+      counted.length < seen.length && worst(counted.map((scenario) => scenario.result)) === 'not_exercised'
         ? 'passed'
-        : worst(counted.map((one) => one.result));
+        : worst(counted.map((scenario) => scenario.result));
     return {
       rule,
       clause,
       result: outcomeOf(result),
-      exercisedIn: seen.filter((one) => one.result !== 'not_exercised').map(({ id }) => id),
+      exercisedIn: seen.filter((scenario) => scenario.result !== 'not_exercised').map(({ id }) => id),
       failedIn,
     };
   });
@@ -185,11 +190,13 @@ export function summarize(
     ...(missing?.severity === 'failed' ? [{ scenario: id, rule: 'outcome' }] : []),
   ]);
   const name = ({ scenario, rule }: ExpectedFailure) => `${scenario}: ${rule}`;
-  const happened = (one: ExpectedFailure) =>
+  const happened = (expectedFailure: ExpectedFailure) =>
     failures.some(
-      (failure) => failure.rule === one.rule && (one.scenario === '*' || one.scenario === failure.scenario),
+      (failure) =>
+        failure.rule === expectedFailure.rule &&
+        (expectedFailure.scenario === '*' || expectedFailure.scenario === failure.scenario),
     );
-  const unmet = facts.expected.filter((one) => !happened(one)).map(name);
+  const unmet = facts.expected.filter((expectedFailure) => !happened(expectedFailure)).map(name);
   const missing = scenarios.flatMap((scenario): Result[] =>
     scenario.missing === null || isExpected(scenario.id, 'outcome') ? [] : [scenario.missing.severity],
   );
@@ -210,7 +217,7 @@ export function summarize(
     planVersion: facts.planVersion,
     limits: { pollIntervalMs: (facts.limits ?? assumedLimits).pollIntervalMs },
     app: facts.app,
-    appName: scenarios.find((one) => one.appName !== null)?.appName ?? null,
+    appName: scenarios.find((scenario) => scenario.appName !== null)?.appName ?? null,
     startedAt: facts.startedAt.toISOString(),
     finishedAt: facts.finishedAt.toISOString(),
     status: isInterrupted ? 'INTERRUPTED' : 'FINISHED',
@@ -235,7 +242,7 @@ export const neverUsed = ({ granted, used }: Pick<KeyUse, 'granted' | 'used'>) =
 /** A level is reached where each of the plan's scenarios of it came to its end, with its faults. */
 function levelOf(scenarios: readonly ScenarioReport[], plan: readonly Pick<Scenario, 'id' | 'level'>[]): Level | null {
   const isShown = (level: Level) => {
-    const own = scenarios.filter((one) => one.level === level);
+    const own = scenarios.filter((scenario) => scenario.level === level);
     return (
       own.length > 0 &&
       plan.every((wanted) => wanted.level !== level || own.some(({ id }) => id === wanted.id)) &&

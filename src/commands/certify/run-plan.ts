@@ -23,7 +23,7 @@ export interface PlanOptions {
   readonly users?: Challenge['users'];
   /** Ends the plan early: what runs is INTERRUPTED. */
   readonly signal: AbortSignal;
-  /** Told of each scenario's status as it changes. */
+  /** Receives the status of each scenario as it changes. */
   readonly onStatus: (scenario: Scenario, status: Status) => void;
 }
 
@@ -42,7 +42,7 @@ export async function runPlan(scenarios: readonly Scenario[], options: PlanOptio
   for (const user of options.users ?? []) await sandboxCall(options.sandbox, 'users', user);
   const known = (await sandboxCall<{ users: { id: string; email: string }[] }>(options.sandbox, 'users')).users;
   const { users: own } = options;
-  const users = own ? known.filter(({ email }) => own.some((one) => one.email === email)) : known;
+  const users = own ? known.filter(({ email }) => own.some((user) => user.email === email)) : known;
   const run = (some: readonly Scenario[]) =>
     Promise.all(
       some.map((scenario) =>
@@ -165,7 +165,7 @@ async function judge(
       effect,
       times,
       // A fault that was removed counts as never fired.
-      fired: there.find((one) => one.id === id)?.fired ?? 0,
+      fired: there.find((fault) => fault.id === id)?.fired ?? 0,
     })),
   );
   return {

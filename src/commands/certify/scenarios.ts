@@ -15,7 +15,7 @@ export interface Scenario {
   readonly level: Level;
   /** It strikes the whole app, so it comes when the others have ended. Default false. */
   readonly isAlone?: boolean;
-  /** So long after the plan it begins. Default 0. */
+  /** Delay of its begin after that of the plan. Default: 0. */
   readonly startMs?: number;
   /** Number of the user who launches first, and number of the plan's item. Default 0. */
   readonly user?: number;

@@ -33,7 +33,7 @@ async function readKey(path: string, kind: string, parse: (pem: string) => KeyOb
     const key = parse(pem);
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // Told below; the parser's own message may quote the key.
+    // The message of the parser may quote the key, so the error below replaces it.
   }
   throw new KitError(
     'bad_arguments',

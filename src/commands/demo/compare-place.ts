@@ -24,7 +24,9 @@ export async function comparePlace(
     if (error instanceof PlatformError && error.platformStatus === 404) return null;
     throw error;
   });
-  const sources = await Promise.all(itemsOf(run.input).map((one) => client.getItem(one.collectionId, one.itemId)));
+  const sources = await Promise.all(
+    itemsOf(run.input).map((reference) => client.getItem(reference.collectionId, reference.itemId)),
+  );
   if (item === null) {
     const line = 'in the catalog     no item: neither the file nor its input has a place';
     return { lines: [line], isRight: !sources.some(({ bbox }) => bbox) };
@@ -55,7 +57,7 @@ function compareTime(
 
 function compareBox({ bbox }: CatalogItem, sources: readonly CatalogItem[]): Comparison {
   const boxes = sources.flatMap((source) => (source.bbox?.length === 4 ? [source.bbox] : []));
-  const around = [0, 1, 2, 3].map((i) => Math[i < 2 ? 'min' : 'max'](...boxes.map((one) => one[i] ?? NaN)));
+  const around = [0, 1, 2, 3].map((i) => Math[i < 2 ? 'min' : 'max'](...boxes.map((box) => box[i] ?? NaN)));
   const shown = (box: readonly number[]) => box.map((edge) => edge.toFixed(4)).join(', ');
   if (boxes.length === 0) return { text: bbox ? shown(bbox) : 'nowhere', isRight: true };
   // A box across 180 degrees has its west beyond its east: nothing is compared there.

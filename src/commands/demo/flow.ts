@@ -178,7 +178,7 @@ async function deliver(
   report: Report,
 ): Promise<number> {
   const step = options.definition.steps.find(({ id }) => id === run.step.id);
-  const declared = step ? outputsOf(step).map(([, one]) => one) : [];
+  const declared = step ? outputsOf(step).map(([, output]) => output) : [];
   const client = createPlatformClient({
     baseUrl: platform.url,
     apiKey: platform.apiKey,
@@ -197,7 +197,7 @@ async function deliver(
     report.line(`platform's file    ${status}`);
     const fetched = await fetchFile(client, fileId, options.outDir, fileName);
     const equal = fetched.sha256 === made.sha256 && fetched.sizeBytes === made.sizeBytes;
-    const output = declared.find((one) => one.fileName === fileName);
+    const output = declared.find((outputDeclaration) => outputDeclaration.fileName === fileName);
     const preview =
       output &&
       'preview' in output &&

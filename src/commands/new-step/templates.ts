@@ -156,7 +156,7 @@ ${declaration(
   names,
   `What ${argv
     .slice(0, 2)
-    .filter((one) => !one.startsWith('{'))
+    .filter((word) => !word.startsWith('{'))
     .join(' ')} makes of one raster.`,
 )}
   parameters: z.object({}),

@@ -60,7 +60,10 @@ export type WireChanges = z.input<typeof schema>;
 /** Changes that no platform could have. Names each place and its rule. */
 export class WireChangesError extends KitError {
   constructor(problems: readonly string[]) {
-    super('bad_wire_profile', `the wire profile cannot be used:\n${problems.map((one) => `  ${one}`).join('\n')}`);
+    super(
+      'bad_wire_profile',
+      `the wire profile cannot be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    );
   }
 }
 

@@ -65,7 +65,7 @@ export const datetimeFilter = z.string(rule).transform((text, context) => {
 function parseInterval(text: string, context: z.core.$RefinementCtx<string>): Interval {
   const ends = text.split('/');
   const isOpen = (end: string | undefined) => end === '' || end === '..';
-  const [start, end] = ends.map((one) => (isOpen(one) ? null : parseInstant(one)));
+  const [start, end] = ends.map((name) => (isOpen(name) ? null : parseInstant(name)));
   const isBroken = ends.length !== 2 || (start === null && !isOpen(ends[0])) || (end === null && !isOpen(ends[1]));
   const fault = isBroken
     ? rule

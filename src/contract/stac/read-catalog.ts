@@ -106,14 +106,14 @@ function inOrder(
   named: z.output<typeof bands> | undefined,
   raster: z.output<typeof rasterBands>,
 ): readonly CatalogBand[] | undefined {
-  return named?.map((one, i): CatalogBand => {
-    const { 'raster:scale': scale, 'raster:offset': offset, ...rest } = one;
+  return named?.map((described, i): CatalogBand => {
+    const { 'raster:scale': scale, 'raster:offset': offset, ...rest } = described;
     const numbers = raster.length === named.length ? raster[i] : undefined;
     return {
       ...rest,
-      scale: numbers?.scale ?? one.scale ?? scale,
-      offset: numbers?.offset ?? one.offset ?? offset,
-      nodata: numbers?.nodata ?? one.nodata,
+      scale: numbers?.scale ?? described.scale ?? scale,
+      offset: numbers?.offset ?? described.offset ?? offset,
+      nodata: numbers?.nodata ?? described.nodata,
     };
   });
 }

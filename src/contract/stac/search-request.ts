@@ -119,8 +119,11 @@ function geometryFault(value: unknown): string | null {
 function hasDepth(coordinates: unknown, depth: number): coordinates is unknown[] {
   if (!Array.isArray(coordinates)) return false;
   if (depth === 0)
-    return coordinates.length >= 2 && coordinates.every((one) => typeof one === 'number' && Number.isFinite(one));
-  return coordinates.length > 0 && coordinates.every((one) => hasDepth(one, depth - 1));
+    return (
+      coordinates.length >= 2 &&
+      coordinates.every((coordinate) => typeof coordinate === 'number' && Number.isFinite(coordinate))
+    );
+  return coordinates.length > 0 && coordinates.every((coordinate) => hasDepth(coordinate, depth - 1));
 }
 
 function hasLines(coordinates: unknown[], depth: number): boolean {
@@ -176,7 +179,7 @@ export type SortRule = z.output<typeof sortRule>;
 /** Fields that a search includes and excludes. */
 export type FieldSet = z.output<typeof fields>;
 
-const list = (text: string) => text.split(',').filter((one) => one !== '');
+const list = (text: string) => text.split(',').filter((part) => part !== '');
 const numberRule = (rule: string) =>
   z
     .string()
@@ -193,18 +196,18 @@ const json = z.string().transform((text, context): unknown => {
 
 /** `+properties.datetime`, `-id`: STAC's sort extension for GET. */
 const sortText = z.string().transform((text) =>
-  list(text).map((one): z.input<typeof sortRule> => ({
-    field: one.replace(/^[ +-]/, ''),
-    direction: one.startsWith('-') ? 'desc' : 'asc',
+  list(text).map((rule): z.input<typeof sortRule> => ({
+    field: rule.replace(/^[ +-]/, ''),
+    direction: rule.startsWith('-') ? 'desc' : 'asc',
   })),
 );
 const fieldsText = z.string().transform((text) => ({
   include: list(text)
-    .filter((one) => !one.startsWith('-'))
-    .map((one) => one.replace(/^[ +]/, '')),
+    .filter((field) => !field.startsWith('-'))
+    .map((field) => field.replace(/^[ +]/, '')),
   exclude: list(text)
-    .filter((one) => one.startsWith('-'))
-    .map((one) => one.slice(1)),
+    .filter((field) => field.startsWith('-'))
+    .map((field) => field.slice(1)),
 }));
 
 /** Members of a page's query: `limit` and `offset`. */
@@ -214,7 +217,7 @@ const page = {
 };
 const bboxText = z
   .string()
-  .transform((text) => text.split(',').map((one) => (one.trim() === '' ? NaN : Number(one))))
+  .transform((text) => text.split(',').map((part) => (part.trim() === '' ? NaN : Number(part))))
   .pipe(bbox);
 
 /** Query of `GET /public/stac/search`. Never strict. */

@@ -9,7 +9,8 @@ const errorPlace: Place = { file: 'contract/error-codes.ts', symbol: 'errorBody'
 const limitPlace: Place = { file: 'contract/limits.ts', symbol: 'limits' };
 
 const everything = { bbox: [-180, -90, 180, 90], datetime: '1970-01-01T00:00:00.000Z/2100-01-01T00:00:00.000Z' };
-const idsOf = (answer: RawAnswer) => list(bodyOf(answer)['features']).map((one) => text(record(one)['id']) ?? '');
+const idsOf = (answer: RawAnswer) =>
+  list(bodyOf(answer)['features']).map((feature) => text(record(feature)['id']) ?? '');
 
 /** Path of a search, which a profile may change. */
 const searchPath = (at: Conversation) =>
@@ -57,9 +58,9 @@ export const read = [
         const node = await at.call('catalog/child', 'getCatalog', { catalogId });
         if (found.catalogId !== undefined) at.exchanges.length = mark;
         found.catalogId ??= catalogId;
-        const fresh = linksOf(node, 'child').filter((one) => !seen.has(one));
+        const fresh = linksOf(node, 'child').filter((link) => !seen.has(link));
         waiting.push(...fresh);
-        fresh.forEach((one) => seen.add(one));
+        fresh.forEach((id) => seen.add(id));
       }
     }
     needed(found.collectionId, 'collection with items');
@@ -125,7 +126,7 @@ export const read = [
     const [a, b] = [bodyOf(first), bodyOf(second)];
     const matched = Number(a['numberMatched']);
     const times = (answer: RawAnswer) =>
-      list(bodyOf(answer)['features']).map((one) => text(record(record(one)['properties'])['datetime']) ?? '');
+      list(bodyOf(answer)['features']).map((feature) => text(record(record(feature)['properties'])['datetime']) ?? '');
     at.note('search-pages/paging', {
       'limit echoed': String(a['limit'] === 1),
       'offset echoed': String(b['offset'] === 1),
@@ -154,7 +155,7 @@ export const read = [
       limit: 1,
     });
     at.note('search-extras/search-extras', {
-      fields: list(bodyOf(trimmed)['features']).every((one) => !('assets' in record(one)))
+      fields: list(bodyOf(trimmed)['features']).every((feature) => !('assets' in record(feature)))
         ? 'only those'
         : 'all the same',
     });

@@ -46,7 +46,7 @@ export const modelFile = z
       error: 'must have one mean and one std for each band',
     },
   )
-  .refine(({ normalisation }) => !normalisation || normalisation.std.every((one) => one > 0), {
+  .refine(({ normalisation }) => !normalisation || normalisation.std.every((deviation) => deviation > 0), {
     path: ['normalisation', 'std'],
     error: 'must be above 0',
   })

@@ -26,7 +26,8 @@ function tap(
   const tapped = effect({ write, end: (bytes) => end(bytes, done) });
   const bytesOf = (chunk: unknown): Buffer =>
     typeof chunk === 'string' ? Buffer.from(chunk) : chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
-  const callbackOf = (values: readonly unknown[]) => values.find((one): one is () => void => typeof one === 'function');
+  const callbackOf = (values: readonly unknown[]) =>
+    values.find((argument): argument is () => void => typeof argument === 'function');
   // One function for all overloads of `write`, and another for those of `end`.
   res.write = ((...values: unknown[]) => {
     const callback = callbackOf(values);

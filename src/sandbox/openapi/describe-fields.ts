@@ -35,18 +35,18 @@ export function keyOf(path: readonly string[]): string | null {
 
 /** Fields of all schemas below a value. A schema that stands elsewhere by its name is looked at there. */
 export function fieldsIn(value: unknown, path: readonly string[]): DocumentedField[] {
-  if (Array.isArray(value)) return value.flatMap((one) => fieldsIn(one, path));
+  if (Array.isArray(value)) return value.flatMap((element) => fieldsIn(element, path));
   if (!isRecord(value)) return [];
   const own = isSchemaOfObject(value)
     ? Object.entries(value['properties']).flatMap(([name, schema]) =>
         isRecord(schema) ? [{ path: [...path, name], schema }] : [],
       )
     : [];
-  const below = Object.entries(value).flatMap(([name, one]) => {
+  const below = Object.entries(value).flatMap(([name, member]) => {
     const isSchemas = name === 'properties' && isSchemaOfObject(value);
-    if (isSchemas && isRecord(one))
-      return Object.entries(one).flatMap(([field, schema]) => fieldsIn(schema, [...path, field]));
-    return fieldsIn(one, wrappers.has(name) ? path : name === 'requestBody' ? [...path, 'in'] : [...path, name]);
+    if (isSchemas && isRecord(member))
+      return Object.entries(member).flatMap(([field, schema]) => fieldsIn(schema, [...path, field]));
+    return fieldsIn(member, wrappers.has(name) ? path : name === 'requestBody' ? [...path, 'in'] : [...path, name]);
   });
   return [...own, ...below];
 }

@@ -100,12 +100,12 @@ export function fieldsOf(document: ReturnType<typeof createDocument>): Documente
 function withoutForbidden(value: unknown): void {
   if (!isRecord(value)) return;
   const isForbidden = (schema: unknown) => isRecord(schema) && isRecord(schema['not']);
-  for (const [name, one] of Object.entries(value)) {
-    if (name === 'properties' && isRecord(one))
-      for (const field of Object.keys(one)) if (isForbidden(one[field])) delete one[field];
-    if (name === 'parameters' && Array.isArray(one))
-      value[name] = one.filter((parameter: unknown) => !(isRecord(parameter) && isForbidden(parameter['schema'])));
-    for (const below of Array.isArray(one) ? one : [one]) withoutForbidden(below);
+  for (const [name, member] of Object.entries(value)) {
+    if (name === 'properties' && isRecord(member))
+      for (const field of Object.keys(member)) if (isForbidden(member[field])) delete member[field];
+    if (name === 'parameters' && Array.isArray(member))
+      value[name] = member.filter((parameter: unknown) => !(isRecord(parameter) && isForbidden(parameter['schema'])));
+    for (const below of Array.isArray(member) ? member : [member]) withoutForbidden(below);
   }
 }
 

@@ -94,7 +94,7 @@ function callOf(path: string, method: string, operation: Operation, schemas: Rea
   const isJson = mediaType === 'application/json';
   const example = (name: string, schema: Schema | undefined) => String(exampleOf(name, schema ?? {}, schemas, 0));
   const query = (operation.parameters ?? [])
-    .filter((one) => one.in === 'query' && one.required === true)
+    .filter((parameter) => parameter.in === 'query' && parameter.required === true)
     .map(({ name, schema }) => `${name}=${encodeURIComponent(example(name, schema))}`);
   const filled = path.replace(/\{([A-Za-z]+)\}/g, (whole, name: string) =>
     name === 'id' && path.includes('/items/')
@@ -111,7 +111,7 @@ function callOf(path: string, method: string, operation: Operation, schemas: Rea
     tag: operation.tags?.[0] ?? 'Other',
     summary: operation.summary ?? '',
     section: operation.description ?? '',
-    wantsKey: (operation.security ?? []).some((one) => 'apiKey' in one),
+    wantsKey: (operation.security ?? []).some((requirement) => 'apiKey' in requirement),
     parameters: (operation.parameters ?? []).map(({ name, in: where, required, schema }) => ({
       name,
       where,

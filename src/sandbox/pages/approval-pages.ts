@@ -110,9 +110,9 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
       // Forms have texts, and lists of texts.
       const { id } = fieldsOf(req) as { id?: string | string[] };
       let late = 0;
-      for (const one of [id ?? []].flat().slice(0, maxAtOnce)) {
+      for (const operationId of [id ?? []].flat().slice(0, maxAtOnce)) {
         try {
-          operations.decide(one, status, 'the approvals page');
+          operations.decide(operationId, status, 'the approvals page');
         } catch (error) {
           // It was decided, or has expired, since the page was drawn.
           if (!(error instanceof SandboxError)) throw error;

@@ -121,7 +121,7 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
       selfHref: json.links.find(({ rel }) => rel === 'self')?.href ?? '',
       apps: apps.list().slice(0, 3),
       made: madeOf(item),
-      results: catalog.items.listDerivedFrom(item, maxResults).map((one) => viewItem(one, assets)),
+      results: catalog.items.listDerivedFrom(item, maxResults).map((itemRecord) => viewItem(itemRecord, assets)),
       json,
     });
   });
@@ -134,10 +134,10 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
     const launchId = item.source.kind === 'file' ? (files.find(item.source.fileId)?.launchId ?? null) : null;
     const isOwn = operation !== null && operation.launchId === launchId;
     const user = isOwn ? users.find(launches.get(operation.launchId).userId) : null;
-    const sources = lineage.sourceItems.slice(0, maxSources).flatMap((one) => catalog.items.find(one.collectionId, one.itemId) ?? []); // oxfmt-ignore
+    const sources = lineage.sourceItems.slice(0, maxSources).flatMap((sourceItem) => catalog.items.find(sourceItem.collectionId, sourceItem.itemId) ?? []); // oxfmt-ignore
     return {
       ...lineage,
-      sources: sources.map((one) => viewItem(one, assets)),
+      sources: sources.map((source) => viewItem(source, assets)),
       approvedBy: isOwn && operation.status === 'APPROVED' ? (operation.decidedBy ?? user?.name ?? null) : null,
     };
   }

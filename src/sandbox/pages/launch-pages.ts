@@ -281,7 +281,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
       parseValues(newFault, {
         launchId: id,
         endpoint,
-        effect: effects.find((one) => faultText(one) === effect),
+        effect: effects.find((choice) => faultText(choice) === effect),
         after: Number(after),
         times: Number(times),
       }),

@@ -30,13 +30,13 @@ function suiteXml({ name, verdict, more = [] }: JudgedSuite): string {
             : '';
     return caseXml(name, `${rule} (${clause})`, inner);
   });
-  const moreCases = more.map((one) =>
+  const moreCases = more.map((extra) =>
     caseXml(
       name,
-      one.name,
-      one.failure !== null
-        ? `<failure message="failed">${text(one.failure)}</failure>`
-        : one.isSkipped
+      extra.name,
+      extra.failure !== null
+        ? `<failure message="failed">${text(extra.failure)}</failure>`
+        : extra.isSkipped
           ? '<skipped message="not exercised"/>'
           : '',
     ),
@@ -46,7 +46,7 @@ function suiteXml({ name, verdict, more = [] }: JudgedSuite): string {
     more.filter(({ failure }) => failure !== null).length;
   const skipped =
     verdict.rules.filter(({ result }) => result === 'not_exercised').length +
-    more.filter((one) => one.failure === null && one.isSkipped).length;
+    more.filter((extra) => extra.failure === null && extra.isSkipped).length;
   return `  <testsuite name="${text(name)}" tests="${ruleCases.length + moreCases.length}" failures="${failures}" skipped="${skipped}">\n${[...ruleCases, ...moreCases].join('')}  </testsuite>\n`;
 }
 

@@ -32,8 +32,10 @@ export function secretFree(isSecret: (text: string) => boolean): <T>(value: T) =
           ...(['base64', 'base64url'] as const).map((encoding) => Buffer.from(part, encoding).toString('utf8')),
         ].some(
           // A part of a path or of a query may be one.
-          (one) =>
-            [one, ...one.split(/[^A-Za-z0-9_-]+/)].some((word) => word.length >= leastCharacters && isSecret(word)),
+          (secret) =>
+            [secret, ...secret.split(/[^A-Za-z0-9_-]+/)].some(
+              (word) => word.length >= leastCharacters && isSecret(word),
+            ),
         ),
       ),
     );

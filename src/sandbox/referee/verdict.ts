@@ -73,7 +73,9 @@ export function judge(calls: readonly TracedCall[], { gaps, cutCalls, kept }: Mi
     const own = finding.violations.map((violation) => view(violation, rule));
     const ofCalls = new Set(own.map(keyOfViolation));
     const earlier = kept
-      .filter((one) => one.rule === rule.id && !ofCalls.has(keyOfViolation(one.violation)))
+      .filter(
+        (keptViolation) => keptViolation.rule === rule.id && !ofCalls.has(keyOfViolation(keptViolation.violation)),
+      )
       .map(({ violation }) => violation);
     const violations = [...earlier, ...own];
     const result = resultOf({ ...finding, violations });

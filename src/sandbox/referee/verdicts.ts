@@ -84,9 +84,9 @@ export class Verdicts {
   #makeRoom(): void {
     for (const oldest of this.#known.keys()) if (this.#known.size > most.verdicts) this.#known.delete(oldest);
     let room = most.calls;
-    for (const one of [...this.#known.values()].reverse()) {
-      room -= one.calls?.length ?? 0;
-      if (room < 0) one.calls = null;
+    for (const judged of [...this.#known.values()].reverse()) {
+      room -= judged.calls?.length ?? 0;
+      if (room < 0) judged.calls = null;
     }
   }
 }

@@ -114,7 +114,7 @@ function readSide(name: string, value: unknown): number {
 
 function readBox(value: unknown): Box {
   const numbers =
-    typeof value === 'string' ? value.split(',').map((one) => (one.trim() === '' ? NaN : Number(one))) : [];
+    typeof value === 'string' ? value.split(',').map((part) => (part.trim() === '' ? NaN : Number(part))) : [];
   const [west = NaN, south = NaN, east = NaN, north = NaN] = numbers;
   const isBox =
     numbers.length === 4 &&

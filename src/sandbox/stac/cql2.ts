@@ -50,7 +50,7 @@ const holds: Readonly<Record<Comparison, (order: number) => boolean>> = {
   '>': (order) => order > 0,
   '>=': (order) => order >= 0,
 };
-const isComparison = (op: string): op is Comparison => comparisons.some((one) => one === op);
+const isComparison = (op: string): op is Comparison => comparisons.some((comparison) => comparison === op);
 
 const operators = [
   'and',
@@ -92,7 +92,7 @@ function joined(parts: readonly string[], by: 'and' | 'or'): string {
   const trees = parts.toSorted(byLength);
   for (let i = 1; i < trees.length; i += 2) {
     const tree = `(${trees[i - 1]} ${by} ${trees[i]})`;
-    const place = trees.findIndex((one, at) => at > i && byLength(one, tree) > 0);
+    const place = trees.findIndex((otherTree, at) => at > i && byLength(otherTree, tree) > 0);
     trees.splice(place < 0 ? trees.length : place, 0, tree);
   }
   return trees.at(-1) ?? always(by === 'and');
@@ -166,8 +166,8 @@ export class Cql2 {
       case 'isNull':
         return this.#isNull(value(0), isNot);
       case 'between': {
-        const [one, low, high] = [value(0), value(1), value(2)];
-        const parts = [this.#compare('>=', one, low, isNot), this.#compare('<=', one, high, isNot)];
+        const [middle, low, high] = [value(0), value(1), value(2)];
+        const parts = [this.#compare('>=', middle, low, isNot), this.#compare('<=', middle, high, isNot)];
         return joined(parts, isNot ? 'or' : 'and');
       }
       case 'in': {
@@ -176,7 +176,7 @@ export class Cql2 {
         const wanted = value(0);
         return this.#isIn(
           wanted,
-          list.map((one, i) => this.#value(one, `${at(1)}.${i}`)),
+          list.map((argument, i) => this.#value(argument, `${at(1)}.${i}`)),
           isNot,
         );
       }
@@ -218,17 +218,17 @@ export class Cql2 {
 
   #isIn(value: Value, list: readonly Value[], isNot: boolean): string {
     if (list.length === 0) return always(isNot);
-    const literals = list.flatMap((one) => ('literal' in one ? [one.literal] : []));
-    const others = list.filter((one) => 'property' in one);
+    const literals = list.flatMap((operand) => ('literal' in operand ? [operand.literal] : []));
+    const others = list.filter((operand) => 'property' in operand);
     const by = isNot ? 'and' : 'or';
-    const comparisonsOfOthers = others.map((one) => this.#compare('=', value, one, isNot));
+    const comparisonsOfOthers = others.map((other) => this.#compare('=', value, other, isNot));
     if ('literal' in value)
       return joined(
-        [...literals.map((one) => this.#compare('=', value, { literal: one }, isNot)), ...comparisonsOfOthers],
+        [...literals.map((literal) => this.#compare('=', value, { literal: literal }, isNot)), ...comparisonsOfOthers],
         by,
       );
     const own = this.#sql.property(value.property);
-    const plain = literals.filter((one) => one !== null && !(one instanceof Instant));
+    const plain = literals.filter((literal) => literal !== null && !(literal instanceof Instant));
     const instants = literals.map(instantOfLiteral).filter((ms) => ms !== null);
     const isEqual = [
       ...(plain.length > 0 ? [this.#sql.isIn(own, plain)] : []),
@@ -244,7 +244,12 @@ export class Cql2 {
           : isOfKind(own, kind),
     );
     return joined(
-      [`${own} is not null`, ...kinds, ...isEqual.map((one) => `(${one}) is not true`), ...comparisonsOfOthers],
+      [
+        `${own} is not null`,
+        ...kinds,
+        ...isEqual.map((condition) => `(${condition}) is not true`),
+        ...comparisonsOfOthers,
+      ],
       by,
     );
   }

@@ -195,7 +195,7 @@ export class Items {
     );
   }
 
-  /** How far the time ranges of items reach beyond their `datetime`, in milliseconds; null if every item has one time. */
+  /** Distance by which the time ranges of items reach beyond their `datetime`, in milliseconds; null if every item has one time. */
   reach(): { readonly beforeMs: number; readonly afterMs: number } | null {
     if (this.#reach?.version !== this.#version) {
       const [beforeMs, afterMs] = this.#database

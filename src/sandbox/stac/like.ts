@@ -1,5 +1,5 @@
-const one = Symbol('_');
-type Token = string | typeof one;
+const single = Symbol('_');
+type Token = string | typeof single;
 
 /**
  * CQL2's `like`: % is any characters, _ is one, a backslash takes the next as it is. The time that it takes grows with the
@@ -33,14 +33,14 @@ function partsOf(pattern: string): Token[][] {
     const character = characters[i] ?? '';
     if (character === '%') parts.push([]);
     else if (character === '\\' && i + 1 < characters.length) parts.at(-1)?.push(characters[++i] ?? '');
-    else parts.at(-1)?.push(character === '_' ? one : character);
+    else parts.at(-1)?.push(character === '_' ? single : character);
   }
   return parts;
 }
 
 function matchesAt(text: readonly string[], at: number, part: readonly Token[]): boolean {
   return (
-    at >= 0 && at + part.length <= text.length && part.every((token, i) => token === one || token === text[at + i])
+    at >= 0 && at + part.length <= text.length && part.every((token, i) => token === single || token === text[at + i])
   );
 }
 
@@ -51,7 +51,7 @@ function finder(part: readonly Token[]): (text: readonly string[], from: number)
   const masks = new Map<string, Int32Array>();
   /** The same for a character that the part does not have. */
   const anything = maskOf(part, null);
-  for (const token of part) if (token !== one && !masks.has(token)) masks.set(token, maskOf(part, token));
+  for (const token of part) if (token !== single && !masks.has(token)) masks.set(token, maskOf(part, token));
   const lastBit = 1 << ((part.length - 1) % 32);
   return (text, from) => {
     const state = new Int32Array(words);
@@ -73,7 +73,7 @@ function finder(part: readonly Token[]): (text: readonly string[], from: number)
 function maskOf(part: readonly Token[], character: string | null): Int32Array {
   const mask = new Int32Array(Math.ceil(part.length / 32));
   part.forEach((token, i) => {
-    if (token === one || token === character) mask[i >> 5] = (mask[i >> 5] ?? 0) | (1 << (i % 32));
+    if (token === single || token === character) mask[i >> 5] = (mask[i >> 5] ?? 0) | (1 << (i % 32));
   });
   return mask;
 }

@@ -15,7 +15,7 @@ const said = z.object({
     .array(z.unknown())
     .catch([])
     .default([])
-    .transform((all) => all.slice(0, maxSources).flatMap((one) => itemReference.safeParse(one).data ?? [])),
+    .transform((all) => all.slice(0, maxSources).flatMap((entry) => itemReference.safeParse(entry).data ?? [])),
 });
 
 /** The making of a result. */

@@ -130,9 +130,12 @@ async function toPicture(layers: readonly Layer[], { width, height, format }: Pr
       continue;
     }
     for (let channel = 0; channel < 3; channel++) {
-      const one = values[values.length >= 3 ? channel : 0];
-      rgba[i * 4 + channel] = one
-        ? Math.min(255, Math.max(0, Math.round(((one.band[i] ?? 0) - one.low) * one.factor)))
+      const channelValues = values[values.length >= 3 ? channel : 0];
+      rgba[i * 4 + channel] = channelValues
+        ? Math.min(
+            255,
+            Math.max(0, Math.round(((channelValues.band[i] ?? 0) - channelValues.low) * channelValues.factor)),
+          )
         : 0;
     }
     rgba[i * 4 + 3] = 255;

@@ -183,7 +183,9 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     const item = itemOf(req);
     const files = await sources.files(item);
     const file =
-      item.source.kind === 'scene' ? files[item.source.files.findIndex((one) => one.band === band)] : files[0];
+      item.source.kind === 'scene'
+        ? files[item.source.files.findIndex((sceneFile) => sceneFile.band === band)]
+        : files[0];
     if (!file)
       throw new SandboxError('asset_not_available', {
         message: item.source.kind === 'scene' ? 'The item has no such band' : 'The item was made of no file',

@@ -99,8 +99,8 @@ export async function search(
 async function viewed(work: readonly (() => unknown)[]): Promise<unknown[]> {
   const results: unknown[] = [];
   let sinceMs = performance.now();
-  for (const one of work) {
-    results.push(one());
+  for (const task of work) {
+    results.push(task());
     if (performance.now() - sinceMs < viewMs) continue;
     await otherCalls();
     sinceMs = performance.now();

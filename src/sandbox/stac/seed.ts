@@ -195,9 +195,14 @@ export async function seedDemo(
     ...place,
   });
   catalog.items.inTransaction(() => {
-    for (const one of catalogs) catalog.collections.putCatalog({ ...one, parentId: rootCatalogId });
-    for (const one of series)
-      catalog.collections.put({ ...one, id: one.collectionId, license: 'proprietary', createdAtMs: firstDay });
+    for (const catalogEntry of catalogs) catalog.collections.putCatalog({ ...catalogEntry, parentId: rootCatalogId });
+    for (const collection of series)
+      catalog.collections.put({
+        ...collection,
+        id: collection.collectionId,
+        license: 'proprietary',
+        createdAtMs: firstDay,
+      });
     realScenes.forEach(
       ({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, bands, more }, i) => {
         catalog.collections.put({ ...collection, license: 'PDDL-1.0', createdAtMs: firstDay });

@@ -233,7 +233,7 @@ export class StacObjects {
     const { items } = this.#options.catalog;
     return (lineageOf(record)?.sourceItems ?? [])
       .slice(0, maxSourceLinks)
-      .flatMap((one) => items.find(one.collectionId, one.itemId) ?? []);
+      .flatMap((sourceItem) => items.find(sourceItem.collectionId, sourceItem.itemId) ?? []);
   }
 
   rootLink(): StacLink {

@@ -32,9 +32,9 @@ export interface UploadAccess {
   readonly failsInWork?: boolean;
   /** Throws 404 for a session that is not the caller's, 400 where it may not be used now. */
   check(session: UploadSession): void;
-  /** Told what a chunk says of itself, as soon as it is read. */
+  /** Receives the fields of a chunk as soon as they are read. */
   onFields?(fields: { uploadId: string; key: string; partNumber: number }): void;
-  /** Told the fields of a chunk that is refused because of them. */
+  /** Receives the fields of a chunk that is refused because of them. */
   onMalformed?(fields: Readonly<Record<string, unknown>>): void;
 }
 

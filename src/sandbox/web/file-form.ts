@@ -14,7 +14,7 @@ export interface FileFormOptions {
   readonly tooLarge: () => SandboxError;
   /** Cuts the connection after this time without data, ms. Default: 30,000. */
   readonly silenceMs?: number;
-  /** Told of the fields of a form that is refused for its parts. */
+  /** Receives the fields of a form that is refused because of its parts. */
   onRefused?(fields: Readonly<Record<string, string>>): void;
   /** The file part, with the fields that came before it. Must read `content` to its end. */
   onFile(content: Readable, fieldsSoFar: Readonly<Record<string, string>>, fileName: string | undefined): Promise<void>;

@@ -19,7 +19,7 @@ export function readRange(req: Request, size: number): void {
   const specs = /^bytes=(.*)$/i
     .exec(header ?? '')?.[1]
     ?.split(',')
-    .map((one) => one.trim());
+    .map((part) => part.trim());
   if (!specs) return;
   const isBackwards = specs.some((spec) => {
     const [, first, last] = /^(\d+)-(\d+)$/.exec(spec) ?? [];

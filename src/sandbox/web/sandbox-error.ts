@@ -62,15 +62,15 @@ function withoutNulls(schema: unknown, value: unknown): unknown {
     return withoutNulls(schema.def.innerType, value);
   if (schema instanceof z.ZodPipe) return withoutNulls(schema.def.in, value);
   if (schema instanceof z.ZodArray && Array.isArray(value))
-    return value.map((one) => withoutNulls(schema.element, one));
+    return value.map((element) => withoutNulls(schema.element, element));
   if (!(schema instanceof z.ZodObject) || value === null || typeof value !== 'object' || Array.isArray(value))
     return value;
   const shape: Readonly<Record<string, z.ZodType>> = schema.shape;
   return Object.fromEntries(
-    Object.entries(value).flatMap(([name, one]: [string, unknown]) => {
+    Object.entries(value).flatMap(([name, member]: [string, unknown]) => {
       const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
-      if (!field) return [[name, one]];
-      return one === null && field.safeParse(undefined).success ? [] : [[name, withoutNulls(field, one)]];
+      if (!field) return [[name, member]];
+      return member === null && field.safeParse(undefined).success ? [] : [[name, withoutNulls(field, member)]];
     }),
   );
 }

@@ -124,8 +124,8 @@ export function parseExpression(text: string, constants: Readonly<Record<string,
     const { text: sign } = tokens[next++]!;
     const value = signed();
     depth -= 1;
-    if (sign === '!') return mapped((one) => (Number.isNaN(one) ? NaN : Number(one === 0)), value);
-    return sign === '-' ? mapped((one) => -one, value) : value;
+    if (sign === '!') return mapped((operand) => (Number.isNaN(operand) ? NaN : Number(operand === 0)), value);
+    return sign === '-' ? mapped((operand) => -operand, value) : value;
   }
 
   /** Binds stronger than a sign before it, and to the right. */

@@ -159,7 +159,7 @@ async function unsigned(
   wide.close();
   keepScales(
     made,
-    scene.bands.map((one) => new BandReader(one).scale),
+    scene.bands.map((band) => new BandReader(band).scale),
   );
   return made;
 }

@@ -106,8 +106,8 @@ export default defineStep({
     const marks = raster.reader(quality, { scaling: 'stored' });
     const given = { reach: buffer, bands: [...kept, quality] };
     const dataType = realTypeOf(kept.map(({ band: keptBand }) => keptBand.dataType));
-    const made = kept.map((one, i) => ({
-      description: parameters.bands === '' ? 'masked' : (one.names[0] ?? `band ${i + 1}`),
+    const made = kept.map((sceneBand, i) => ({
+      description: parameters.bands === '' ? 'masked' : (sceneBand.names[0] ?? `band ${i + 1}`),
       dataType,
       nodata,
     }));
@@ -122,7 +122,7 @@ export default defineStep({
       job,
       {
         ...given,
-        readers: [...kept.map((one) => raster.reader(one, readingOf(parameters))), marks],
+        readers: [...kept.map((sceneBand) => raster.reader(sceneBand, readingOf(parameters))), marks],
         output: { path: outputs.masked, bands: made },
         share: ofMasked,
       },
@@ -144,10 +144,10 @@ export default defineStep({
 /** The bands to mask: one, those that are named, or all bands with as many pixels as the quality band. Throws `KitError` if there are none. */
 function keptBands(
   scene: Scene,
-  { band: one, bands }: { readonly band: string; readonly bands: string },
+  { band: bandName, bands }: { readonly band: string; readonly bands: string },
   quality: SceneBand,
 ): readonly SceneBand[] {
-  if (bands === '') return [scene.findBand(one)];
+  if (bands === '') return [scene.findBand(bandName)];
   if (bands !== 'all') return someOf(namesIn(bands).map((name) => scene.findBand(name)));
   const sizeOf = ({ dataset: { rasterSize } }: SceneBand) => `${rasterSize.x} x ${rasterSize.y}`;
   return someOf(

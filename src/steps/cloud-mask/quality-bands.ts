@@ -35,6 +35,7 @@ export function qualityBandOf(names: readonly string[]): (QualityBand & { readon
   const known: readonly (readonly [string, QualityBand])[] = Object.entries(qualityBands);
   // The longest name is the most exact: PIXEL_QA is no QA.
   for (const [name, meaning] of known.toSorted(([a], [b]) => b.length - a.length))
-    if (names.some((one) => new RegExp(`(?:^|[^A-Z0-9])${name}$`).test(one.toUpperCase()))) return { name, ...meaning };
+    if (names.some((bandName) => new RegExp(`(?:^|[^A-Z0-9])${name}$`).test(bandName.toUpperCase())))
+      return { name, ...meaning };
   return null;
 }

@@ -13,10 +13,10 @@ const stop = /^\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s+#([0-9a-fA-F]{6})\s
 /** The colours of `0 #1a9641, 500 #ffffbf`, from the lowest value on; null where the text is none. */
 function stopsOf(text: string): Stop[] | null {
   const found = text.split(',').map((part) => stop.exec(part));
-  if (found.length < 2 || found.some((one) => one === null)) return null;
-  const stops = found.map((one): Stop => {
-    const hex = Number.parseInt(one![2]!, 16);
-    return { value: Number(one![1]), rgb: [hex >> 16, (hex >> 8) & 255, hex & 255] };
+  if (found.length < 2 || found.some((point) => point === null)) return null;
+  const stops = found.map((point): Stop => {
+    const hex = Number.parseInt(point![2]!, 16);
+    return { value: Number(point![1]), rgb: [hex >> 16, (hex >> 8) & 255, hex & 255] };
   });
   stops.sort((a, b) => a.value - b.value);
   return stops.some(({ value }, i) => value === stops[i - 1]?.value) ? null : stops;
@@ -70,7 +70,7 @@ export default definePixelStep({
       const [from, to] = [stops[i]!, stops[i + 1]];
       const share = between === 'steps' || !to ? 0 : Math.max(0, (value - from.value) / (to.value - from.value));
       // 0 marks no data.
-      return from.rgb.map((one, k) => Math.max(1, one + share * ((to ?? from).rgb[k]! - one)));
+      return from.rgb.map((channel, k) => Math.max(1, channel + share * ((to ?? from).rgb[k]! - channel)));
     };
   },
 });

@@ -55,7 +55,7 @@ export default defineStep({
     const generating = share(plain ? 0.3 : 0, 1);
     const levels = parameters.levels
       .split(',')
-      .filter((one) => one.trim() !== '')
+      .filter((part) => part.trim() !== '')
       .map(Number);
     const made = gdal.drivers.get('GPKG').create(outputs.contours);
     const layer = made.layers.create('contours', dataset.srs, gdal.wkbLineString);

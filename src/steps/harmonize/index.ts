@@ -57,14 +57,14 @@ export default defineStep({
       {
         bands: moved,
         // The scale is that of the band as it came. Moved bands mark missing pixels by NaN.
-        readers: moved.map((one, i) => {
+        readers: moved.map((sceneBand, i) => {
           const { scale: scaling } = raster.reader(chosen[i]!, reading);
-          return raster.reader(one, one === chosen[i] ? { ...reading, scaling } : { scaling });
+          return raster.reader(sceneBand, sceneBand === chosen[i] ? { ...reading, scaling } : { scaling });
         }),
         output: {
           path: outputPath,
-          bands: chosen.map((one, i) => ({
-            description: names[i] ?? one.names[0] ?? `band ${i + 1}`,
+          bands: chosen.map((sceneBand, i) => ({
+            description: names[i] ?? sceneBand.names[0] ?? `band ${i + 1}`,
             dataType,
             nodata: NaN,
           })),
@@ -78,7 +78,8 @@ export default defineStep({
             for (let i = 0; i < width * rows; i++) out[i] = inputs[k]![i]!;
           }),
     );
-    for (const one of new Set(moved.map(({ dataset }) => dataset))) if (!scene.datasets.includes(one)) one.close();
+    for (const movedDataset of new Set(moved.map(({ dataset }) => dataset)))
+      if (!scene.datasets.includes(movedDataset)) movedDataset.close();
   },
 });
 
@@ -133,8 +134,8 @@ async function warpToGrid(
       );
     }
   }
-  return bands.map((one) => {
-    const dataset = moved.get(one.dataset)!;
-    return dataset === one.dataset ? one : { ...one, dataset, band: dataset.bands.get(one.index), ofItem: null };
+  return bands.map((band) => {
+    const dataset = moved.get(band.dataset)!;
+    return dataset === band.dataset ? band : { ...band, dataset, band: dataset.bands.get(band.index), ofItem: null };
   });
 }

@@ -57,12 +57,12 @@ export default definePixelStep({
   estimate: (input) => estimateCog(input, { bytesPerPixel: 0.7, secondsPerMegapixel: 0.1 }),
   reach: 1,
   block: ({ azimuth, altitude, zFactor, light }, grid) => {
-    const one = lit(azimuth, altitude, zFactor);
+    const shade = lit(azimuth, altitude, zFactor);
     const of: OfGradient =
       light === 'one'
-        ? one
+        ? shade
         : light === 'combined'
-          ? (east, north) => combined(one(east, north), zFactor, east, north)
+          ? (east, north) => combined(shade(east, north), zFactor, east, north)
           : multidirectional(altitude, zFactor);
     return byGradient(grid, {}, (east, north) => 1 + 254 * Math.max(0, of(east, north)));
   },

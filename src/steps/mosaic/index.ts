@@ -22,25 +22,25 @@ import {
   type WarpSource,
 } from '../warp.ts';
 
-const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((one) => one.dataset === dataset);
+const bandsOf = (scene: Scene, dataset: Gdal.Dataset) => scene.bands.filter((band) => band.dataset === dataset);
 /** Names of a band beyond its file's name. */
 const ownNames = ({ names, fileName, band: { description } }: SceneBand) =>
   names.filter((name) => name === description || name !== parse(fileName).name);
 const bandsInWords = (scene: Scene, dataset: Gdal.Dataset) =>
   bandsOf(scene, dataset)
-    .map((one) => `${ownNames(one)[0] ?? 'a band'} (${typeOf(one.band)})`)
+    .map((band) => `${ownNames(band)[0] ?? 'a band'} (${typeOf(band.band)})`)
     .join(', ');
 
 function haveSameBands(scene: Scene, a: Gdal.Dataset, b: Gdal.Dataset): boolean {
   const [ofA, ofB] = [bandsOf(scene, a), bandsOf(scene, b)];
   return (
     ofA.length === ofB.length &&
-    ofA.every((one, i) => {
+    ofA.every((sceneBand, i) => {
       const other = ofB[i]!;
-      const [names, otherNames] = [ownNames(one), ownNames(other)];
+      const [names, otherNames] = [ownNames(sceneBand), ownNames(other)];
       const isSameName =
         names.length === 0 && otherNames.length === 0 ? true : names.some((name) => otherNames.includes(name));
-      return typeOf(one.band) === typeOf(other.band) && isSameName;
+      return typeOf(sceneBand.band) === typeOf(other.band) && isSameName;
     })
   );
 }
@@ -101,7 +101,7 @@ function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGri
   const [, perColumn = 1, turn = 0, , turnDown = 0, perRow = -1] = first?.geoTransform ?? [];
   const [width, height] = [Math.abs(perColumn), Math.abs(perRow)];
   const srs = first?.srs;
-  const found = datasets.map((one) => boxIn(gdal, srs ?? null, one));
+  const found = datasets.map((dataset) => boxIn(gdal, srs ?? null, dataset));
   if (found.includes(null) || turn !== 0 || turnDown !== 0) return { args: [], shifts: unmoved };
   const boxes = found.filter((box) => box !== null);
   const perUnit = srs ? degreesPerUnit(srs) : null;
@@ -126,14 +126,14 @@ function gridOf(gdal: typeof Gdal, datasets: readonly Gdal.Dataset[]): MosaicGri
 
 const orders = ['last', 'first', 'newest', 'oldest'] as const;
 type Order = (typeof orders)[number];
-const isOrder = (overlap: string): overlap is Order => orders.some((one) => one === overlap);
+const isOrder = (overlap: string): overlap is Order => orders.some((order) => order === overlap);
 
 /** Returns the indexes of the rasters from bottom to top. Rasters with the same date keep their order. Throws `KitError` (`no_date`) if a raster has no date. */
 function lowestFirst(scene: Scene, order: Order): number[] {
   const given = scene.datasets.map((_, i) => i);
   if (order === 'last') return given;
   if (order === 'first') return given.toReversed();
-  const times = scene.datasets.map((one) => scene.observedAt(one));
+  const times = scene.datasets.map((dataset) => scene.observedAt(dataset));
   const undated = given.filter((i) => times[i] === null).map((i) => bandsOf(scene, scene.datasets[i]!)[0]!.fileName);
   if (undated.length > 0)
     throw new KitError(
@@ -180,7 +180,7 @@ export default defineStep({
     const { parameters, scene, gdal, raster, outputPath, share } = job;
     const [first, ...others] = scene.datasets;
     if (!first) throw new KitError('no_raster', 'there is no raster to put together', { status: 422 });
-    const other = others.find((one) => !haveSameBands(scene, first, one));
+    const other = others.find((dataset) => !haveSameBands(scene, first, dataset));
     if (other)
       throw new KitError(
         'bands_differ',
@@ -191,7 +191,7 @@ export default defineStep({
     const { args, shifts } =
       parameters.crs === undefined ? gridOf(gdal, scene.datasets) : { args: [], shifts: scene.datasets.map(() => 0) };
     if (parameters.crs !== undefined) requireNotAround(gdal, parameters.crs, scene.datasets);
-    const views = scene.datasets.map((one, i) => (shifts[i] === 0 ? one : moved(gdal, one, shifts[i]!)));
+    const views = scene.datasets.map((dataset, i) => (shifts[i] === 0 ? dataset : moved(gdal, dataset, shifts[i]!)));
     const wanted = parameters.crs ?? first.srs?.toWKT();
     const systems = scene.datasets.map(({ srs }) => srs);
     const warp = [
@@ -210,7 +210,7 @@ export default defineStep({
           { like: sources[0]! },
         )
       : await combined(job, sources, warp, args, overlaps[overlap]);
-    views.forEach((one, i) => one !== scene.datasets[i] && one.close());
+    views.forEach((view, i) => view !== scene.datasets[i] && view.close());
     raster.writeCog(made, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
     made.close();
   },
@@ -221,7 +221,7 @@ function requireNotAround(gdal: typeof Gdal, code: string, datasets: readonly Gd
   const target = gdal.SpatialReference.fromUserInput(code);
   const perUnit = degreesPerUnit(target);
   if (perUnit === null) return;
-  const boxes = datasets.map((one) => boxIn(gdal, target, one)).filter((box) => box !== null);
+  const boxes = datasets.map((dataset) => boxIn(gdal, target, dataset)).filter((box) => box !== null);
   const across = boxes.map((box) => shifted(box, box.west < 0 ? 360 / perUnit : 0));
   if (widthOf(boxes) * perUnit < 300 || widthOf(across) * perUnit > 180) return;
   throw new KitError(
@@ -307,14 +307,14 @@ async function combined(
       for (let b = 1; b <= names.length; b++)
         await raster.walkBands(
           {
-            inputs: layers.map((one) => raster.reader(one.bands.get(b), { scaling: 'stored' })),
+            inputs: layers.map((layer) => raster.reader(layer.bands.get(b), { scaling: 'stored' })),
             outputs: [target.bands.get(b)],
           },
           (inputs, [out], strip) => {
             const count = strip.width * strip.rows;
             for (let i = 0; i < count; i++) {
               let n = 0;
-              for (const one of inputs) if (!Number.isNaN(one[i])) values[n++] = one[i]!;
+              for (const input of inputs) if (!Number.isNaN(input[i])) values[n++] = input[i]!;
               const value = n === 0 ? missing : of(values.subarray(0, n).sort());
               out![i] = dataTypeOfAll.startsWith('Float') ? value : Math.round(value);
             }

@@ -75,7 +75,7 @@ export default defineStep({
     const axes = axesBetween(pan, bands[0]!);
     const grid = raster.gridOf(pan.dataset);
     const upsamplers = bands.map(
-      (one) => new Upsampler(raster.reader(one, reading), axes, grid.width, parameters.resampling),
+      (sceneBand) => new Upsampler(raster.reader(sceneBand, reading), axes, grid.width, parameters.resampling),
     );
     const fine = raster.reader(pan, reading);
 
@@ -97,9 +97,9 @@ export default defineStep({
             out = colours.map(() => new Float32Array(count));
           }
           fine.read([0, y, grid.width, rows], detail);
-          upsamplers.forEach((one) => one.load(y, rows));
+          upsamplers.forEach((upsampler) => upsampler.load(y, rows));
           for (let row = 0; row < rows; row++) {
-            upsamplers.forEach((one, i) => one.fill(y + row, lines[i]!));
+            upsamplers.forEach((upsampler, i) => upsampler.fill(y + row, lines[i]!));
             sharpenRow(detail, row * grid.width, lines, weights, out);
           }
           out.forEach((values, i) => target.bands.get(i + 1).pixels.write(0, y, grid.width, rows, values));
@@ -119,12 +119,12 @@ export default defineStep({
 
 /** Shares of 1. */
 function weightsOf(...weights: readonly number[]): number[] {
-  const sum = weights.reduce((all, one) => all + one, 0);
+  const sum = weights.reduce((total, weight) => total + weight, 0);
   if (sum === 0)
     throw new KitError('no_weight', 'the weights of red, green and blue are all 0: give one of them more', {
       status: 422,
     });
-  return weights.map((one) => one / sum);
+  return weights.map((weight) => weight / sum);
 }
 
 /**
@@ -138,8 +138,8 @@ function axesBetween(pan: SceneBand, coarse: SceneBand): { columns: Axis; rows: 
       `${pan.place ?? 'the panchromatic band'} and ${coarse.place ?? 'the colours'} ${what}; reproject one of them first`,
     );
   };
-  const [one, other] = [pan.dataset.srs, coarse.dataset.srs];
-  if ((one === null) !== (other === null) || (one && other && !one.isSame(other)))
+  const [fineSrs, other] = [pan.dataset.srs, coarse.dataset.srs];
+  if ((fineSrs === null) !== (other === null) || (fineSrs && other && !fineSrs.isSame(other)))
     fail('have different reference systems');
   const fine = pan.dataset.geoTransform;
   const rough = coarse.dataset.geoTransform;

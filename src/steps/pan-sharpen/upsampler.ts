@@ -86,9 +86,9 @@ export class Upsampler {
   load(y: number, count: number): void {
     const { x: width, y: height } = this.#band.size;
     const rowOf = (row: number) => clamp(Math.floor(row * this.#rowAxis.scale + this.#rowAxis.offset), 0, height - 1);
-    const [one, other] = [rowOf(y), rowOf(y + count)];
-    const from = Math.max(0, Math.min(one, other) - margin);
-    const rows = Math.min(height, Math.max(one, other) + margin + 1) - from;
+    const [above, below] = [rowOf(y), rowOf(y + count)];
+    const from = Math.max(0, Math.min(above, below) - margin);
+    const rows = Math.min(height, Math.max(above, below) + margin + 1) - from;
     if (this.#window.length < width * rows) this.#window = new Float64Array(width * rows);
     this.#reader.read([0, from, width, rows], this.#window);
     this.#firstRow = from;

@@ -85,11 +85,11 @@ export default defineStep({
         const geometry = feature.getGeometry() as InstanceType<typeof gdal.Polygon>;
         if (geometry.getArea() < smallest) return;
         const simple = tolerance === 0 ? geometry : geometry.simplifyPreserveTopology(tolerance);
-        const one = new gdal.Feature(chosen);
+        const polygon = new gdal.Feature(chosen);
         // A field of integers.
-        one.fields.set({ value: feature.fields.get('value') as number });
-        one.setGeometry(simple);
-        chosen.features.add(one);
+        polygon.fields.set({ value: feature.fields.get('value') as number });
+        polygon.setGeometry(simple);
+        chosen.features.add(polygon);
       });
       kept.close();
     }

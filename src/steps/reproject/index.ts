@@ -138,7 +138,7 @@ function requireCovered(
     const [column, row] = [(x - west) / width, (y - north) / height];
     return (
       [column - columnsOfTurn, column, column + columnsOfTurn].some(
-        (one) => one > -1 && one < result.rasterSize.x + 1,
+        (value) => value > -1 && value < result.rasterSize.x + 1,
       ) &&
       row > -1 &&
       row < result.rasterSize.y + 1

@@ -25,7 +25,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
     }),
   );
   const constantParameters: Readonly<Record<string, z.ZodOptional<z.ZodNumber>>> = Object.fromEntries(
-    Object.entries(constants).map(([name, one]) => [
+    Object.entries(constants).map(([name, constant]) => [
       name,
       z
         .number()
@@ -34,7 +34,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
         .optional()
         .meta({
           title: name,
-          description: `${one.description}. ${one.default === null ? 'An index with this constant needs it.' : `Default: ${one.default}.`}`,
+          description: `${constant.description}. ${constant.default === null ? 'An index with this constant needs it.' : `Default: ${constant.default}.`}`,
           group: 'Constants',
         }),
     ]),
@@ -91,7 +91,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
       if (
         factor === undefined &&
         offset !== undefined &&
-        job.scene.bands.some((one) => isScaled(job.raster.reader(one)))
+        job.scene.bands.some((band) => isScaled(job.raster.reader(band)))
       )
         throw new KitError(
           'factor_missing',
@@ -164,7 +164,9 @@ export function spectralIndexFrom(folder: URL): AnyStep {
     // The kit's ranges and ramps hold for indices of the same name.
     {
       ...read,
-      indices: Object.fromEntries(Object.entries(read.indices).map(([id, one]) => [id, { ...styleOf(id), ...one }])),
+      indices: Object.fromEntries(
+        Object.entries(read.indices).map(([id, entry]) => [id, { ...styleOf(id), ...entry }]),
+      ),
     },
     `One of ${count} spectral indices of the catalogue Awesome Spectral Indices, by its short name.${without}`,
   );

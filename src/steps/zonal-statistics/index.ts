@@ -95,7 +95,7 @@ export default defineStep({
     const chosen = parameters.allBands ? scene.bands.filter(isNotAlpha) : [scene.findBand(parameters.band)];
     // A scene has a band besides alpha.
     const [first] = chosen as [(typeof chosen)[number]];
-    for (const one of chosen) raster.requireSameGrid(first, one);
+    for (const sceneBand of chosen) raster.requireSameGrid(first, sceneBand);
     const { dataset } = first;
     const layer = inputs.zones.onlyLayer();
     if (parameters.label !== '' && !layer.fields.getNames().includes(parameters.label))
@@ -109,9 +109,9 @@ export default defineStep({
       crs: parameters.crs,
       folder: workFolder,
     });
-    const bands = chosen.map((one) => ({
-      name: one.names[0] ?? String(one.index),
-      reader: raster.reader(one, readingOf(parameters)),
+    const bands = chosen.map((sceneBand) => ({
+      name: sceneBand.names[0] ?? String(sceneBand.index),
+      reader: raster.reader(sceneBand, readingOf(parameters)),
     }));
     const { width, height } = raster.gridOf(dataset);
     const counting = share(0.2, 1);

@@ -80,7 +80,7 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
   const { inputs, parameters } = base!;
   // Features, and pixels that are given one by one, are those of that input alone.
   const expect = Object.fromEntries(
-    Object.entries(base!.expect ?? {}).filter(([, one]) => 'band' in one && one.pixels === undefined),
+    Object.entries(base!.expect ?? {}).filter(([, expected]) => 'band' in expected && expected.pixels === undefined),
   );
   const main = mainInput(step)?.[0] ?? '';
   const changed = (change: (file: RasterRecipe) => Partial<RasterRecipe>): Inputs =>
@@ -120,10 +120,14 @@ function variantsOf(step: AnyStep, cases: StepCases): Variant[] {
   const floats = changed(() => ({ type: 'Float32', nodata: -9_999 }));
   const plain = changed(() => ({ nodata: undefined }));
   const takesSeveral = (mainInput(step)?.[1].maxItems ?? 2) > 1;
-  const bands = (inputs[main] ?? []).filter(isRaster).flatMap((file) => file.bands.map((one) => ({ file, one })));
-  const asFiles = bands.map(({ file, one }) => ({ ...file, name: `${one.name}.tif`, bands: [{ ...one, name: '' }] }));
-  const asOne = [{ ...bands[0]!.file, name: 'scene.tif', bands: bands.map(({ one }) => one) }];
-  const canSplit = takesSeveral && bands.length > 1 && bands.every(({ one }) => /^[A-Za-z]\w*$/.test(one.name));
+  const bands = (inputs[main] ?? []).filter(isRaster).flatMap((file) => file.bands.map((band) => ({ file, band })));
+  const asFiles = bands.map(({ file, band }) => ({
+    ...file,
+    name: `${band.name}.tif`,
+    bands: [{ ...band, name: '' }],
+  }));
+  const asOne = [{ ...bands[0]!.file, name: 'scene.tif', bands: bands.map(({ band }) => band) }];
+  const canSplit = takesSeveral && bands.length > 1 && bands.every(({ band }) => /^[A-Za-z]\w*$/.test(band.name));
   const tall = size(64, 1_300);
   return [
     ...(ofItsOwnGrid

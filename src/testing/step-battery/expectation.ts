@@ -103,8 +103,8 @@ function oracle(
   for (const [input, files] of Object.entries(inputs))
     for (const file of files)
       if (isRaster(file))
-        file.bands.forEach((one, band) => {
-          const own = one.name || file.name.replace(/\.tif$/, '');
+        file.bands.forEach((fileBand, band) => {
+          const own = fileBand.name || file.name.replace(/\.tif$/, '');
           for (const name of [`${input}.${own}`, own]) if (!bands.has(name)) bands.set(name, { file, band });
         });
   const rows = new Map<string, Float64Array>();

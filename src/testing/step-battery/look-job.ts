@@ -14,7 +14,7 @@ export interface Looked {
   readonly layer: Pick<VectorOutput, 'geometry' | 'fields'> | null;
 }
 
-const typeOf = (ogr: string) => fieldTypes.find((one) => ogr.startsWith(one)) ?? 'string';
+const typeOf = (ogr: string) => fieldTypes.find((fieldType) => ogr.startsWith(fieldType)) ?? 'string';
 
 const job: Job<{ readonly kind: 'raster' | 'vector' }, Looked> = ({ kind }, { files: [path = ''] }) => {
   const output = readOutput(path, kind);

@@ -83,7 +83,7 @@ async function numberAmongOwn(run: Run, { store, steps }: StageContext): Promise
   const source = nameOfSource(run.input);
   const earlier = await store.beganBefore(run);
   return (
-    earlier.filter((one) => nameOfSource(one.input) === source && namesOf(one.stepId).some((name) => own.has(name)))
+    earlier.filter((pick) => nameOfSource(pick.input) === source && namesOf(pick.stepId).some((name) => own.has(name)))
       .length + 1
   );
 }
@@ -109,7 +109,9 @@ async function uploadOne(
   const identity = context.madeHere.identities.get(path) ?? (await context.folders.verify(output, context.signal));
   if (identity === null) return completeWithoutFile({ sizeBytes, sourceType, facts, resume }, options);
   const which =
-    run.outputs.length > 1 ? `${run.outputs.findIndex((one) => one.path === path) + 1} of ${run.outputs.length}` : '';
+    run.outputs.length > 1
+      ? `${run.outputs.findIndex((runOutput) => runOutput.path === path) + 1} of ${run.outputs.length}`
+      : '';
   const uploaded = uploadFile(
     { operationId: requireOperation(run), path, sizeBytes, identity, fileName, sourceType, facts, resume },
     {
@@ -132,7 +134,7 @@ async function uploadOne(
 }
 
 const omit = (facts: CompletionFacts, refused: readonly CompletionField[]): CompletionFacts =>
-  Object.fromEntries(Object.entries(facts).filter(([name]) => !refused.some((one) => one === name)));
+  Object.fromEntries(Object.entries(facts).filter(([name]) => !refused.some((field) => field === name)));
 
 /** True if the output was removed or changed after it was measured. */
 function isOutputGone(error: unknown): boolean {

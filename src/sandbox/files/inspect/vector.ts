@@ -50,7 +50,7 @@ const geometries: Partial<Record<SourceType, RegExp>> = {
   POLYGON: /^((Multi)?Polygon|CurvePolygon|MultiSurface)$/,
 };
 
-/** So many features are looked at, one by one. */
+/** Number of features that are read one by one. */
 const checkedFeatures = 100_000;
 
 /** Opens the file through a vector driver of OGR; a zip archive holds a shapefile, a KMZ a KML. */
@@ -157,7 +157,7 @@ function toCamelCase(name: string): string {
     'CurvePolygon',
     'MultiSurface',
   ];
-  return known.find((one) => one.toUpperCase() === name.toUpperCase()) ?? name;
+  return known.find((driver) => driver.toUpperCase() === name.toUpperCase()) ?? name;
 }
 
 /** Box round all layers; null where none has features with a place. `isDegrees`: where they name no reference system. */

@@ -51,7 +51,7 @@ class Later {
     const ids = ['', ...idsOf(call)].map((id) => `${call.endpoint} ${id}`);
     // The other call may name more ids or fewer.
     const found = [this.#naming.get(ids.at(-1) ?? ''), ...ids.slice(0, -1).map((id) => this.#narrowest.get(id))];
-    return found.filter((one) => one !== undefined).toSorted((a, b) => a.at - b.at)[0];
+    return found.filter((exchange) => exchange !== undefined).toSorted((a, b) => a.at - b.at)[0];
   }
 }
 

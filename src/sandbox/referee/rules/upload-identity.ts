@@ -14,15 +14,15 @@ export const uploadIdentity: Rule = {
     const judged = named.filter(
       ({ meant, call: { detail } }) => meant !== null || (detail.operationStatus ?? 'APPROVED') === 'APPROVED',
     );
-    const violations = judged.flatMap((one): Violation[] => {
-      const seen = whatChanged(one);
+    const violations = judged.flatMap((namedUpload): Violation[] => {
+      const seen = whatChanged(namedUpload);
       return seen === null
         ? []
         : [
             {
               severity: 'failed',
-              calls: [one.call],
-              seen: `${one.call.endpoint} ${seen}`,
+              calls: [namedUpload.call],
+              seen: `${namedUpload.call.endpoint} ${seen}`,
               expected: 'both as initiate answered them',
             },
           ];

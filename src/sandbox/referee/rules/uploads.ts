@@ -55,12 +55,12 @@ function follow(calls: readonly TracedCall[]): FollowedUploads {
   const reached = new Map<string | undefined, Map<number, Reached>>();
   const newestAt = ({ operationId }: OpenUpload, part: number): OpenUpload | null => {
     const parts = reached.get(operationId);
-    let one = parts?.get(part);
+    let attempts = parts?.get(part);
     // Those that went on or ended are unlinked, so that none is passed twice.
-    while (one && !(one.upload.isUnderWay && one.upload.lastPart === part)) one = one.before;
-    if (one) parts?.set(part, one);
+    while (attempts && !(attempts.upload.isUnderWay && attempts.upload.lastPart === part)) attempts = attempts.before;
+    if (attempts) parts?.set(part, attempts);
     else parts?.delete(part);
-    return one?.upload ?? null;
+    return attempts?.upload ?? null;
   };
   for (const call of calls) {
     const { endpoint, detail } = call;

@@ -5,7 +5,7 @@ import { importsCatalogId, rootCatalogId } from '../collections.ts';
 import type { NewItem } from '../items.ts';
 import { ItemLineError, readItem } from './read-item.ts';
 
-/** Told while an import goes on. */
+/** Receives the progress of an import. */
 export interface ImportProgress {
   /** Bytes of the file, or files of the folder, that are done, of how many. */
   onProgress(done: number, total: number): void;

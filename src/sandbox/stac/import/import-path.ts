@@ -23,8 +23,9 @@ export async function importPath(
   const paths = found.isDirectory()
     ? (await readdir(path, { recursive: true })).map((name) => join(path, name)).sort()
     : [path];
-  const ofKind = (extensions: ReadonlySet<string>) => paths.filter((one) => extensions.has(extname(one).toLowerCase()));
-  const metadata = found.isDirectory() ? paths.filter((one) => isMetadataName(basename(one))) : [];
+  const ofKind = (extensions: ReadonlySet<string>) =>
+    paths.filter((file) => extensions.has(extname(file).toLowerCase()));
+  const metadata = found.isDirectory() ? paths.filter((file) => isMetadataName(basename(file))) : [];
   const [items, rasters] = [ofKind(itemExtensions), ofKind(rasterExtensions)];
   if (items.length + rasters.length === 0) {
     throw new KitError(
@@ -33,7 +34,8 @@ export async function importPath(
     );
   }
   const results: ImportResult[] = [];
-  for (const one of items) results.push(await importItems(catalog, one, (await stat(one)).size, progress, nowMs));
+  for (const itemsFile of items)
+    results.push(await importItems(catalog, itemsFile, (await stat(itemsFile)).size, progress, nowMs));
   if (rasters.length > 0)
     results.push(
       await importRasters(
@@ -46,7 +48,10 @@ export async function importPath(
         nowMs,
       ),
     );
-  return { imported: sum(results.map((one) => one.imported)), refused: sum(results.map((one) => one.refused)) };
+  return {
+    imported: sum(results.map((result) => result.imported)),
+    refused: sum(results.map((result) => result.refused)),
+  };
 }
 
 function sum(numbers: readonly number[]): number {

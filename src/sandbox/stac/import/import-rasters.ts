@@ -99,7 +99,7 @@ export async function importRasters(
   const found: SceneOfGrid[] = [];
   for (const scene of scenes) {
     const bands: Placed[] = [];
-    for (const path of scene.paths) bands.push(...[await placed(path)].filter((one) => one !== null));
+    for (const path of scene.paths) bands.push(...[await placed(path)].filter((band) => band !== null));
     const isAlone =
       scenes.filter(({ paths: [path = ''] }) => dirname(path) === dirname(scene.paths[0] ?? '')).length === 1;
     const metadata = await metadataFrom(metadataOf(scene, metadataPaths, root, isAlone));
@@ -247,12 +247,12 @@ function sensorOf({ platform, instruments }: SceneMetadata, { paths }: SceneGrou
 /** Rasters with the same pixels. */
 function byGrid(bands: readonly Placed[]): [Placed, ...Placed[]][] {
   const groups = new Map<string, [Placed, ...Placed[]]>();
-  for (const one of bands) {
-    const { width, height, geoTransform, crs } = one.facts.raster;
+  for (const band of bands) {
+    const { width, height, geoTransform, crs } = band.facts.raster;
     const key = JSON.stringify([width, height, geoTransform?.map((value) => value.toFixed(6)), crs]);
     const group = groups.get(key);
-    if (group) group.push(one);
-    else groups.set(key, [one]);
+    if (group) group.push(band);
+    else groups.set(key, [band]);
   }
   return [...groups.values()];
 }
@@ -282,8 +282,8 @@ function metadataOf(
   };
   const found: string[] = [];
   for (let folder = dirname(path); ; folder = dirname(folder)) {
-    const here = metadataPaths.filter((one) => dirname(one) === folder);
-    const named = here.filter((one) => fits(basename(one)));
+    const here = metadataPaths.filter((metadataPath) => dirname(metadataPath) === folder);
+    const named = here.filter((file) => fits(basename(file)));
     found.push(...(named.length === 0 && isAlone && folder === dirname(path) && here.length === 1 ? here : named));
     if (folder === root || folder === dirname(folder) || !folder.startsWith(root)) break;
   }

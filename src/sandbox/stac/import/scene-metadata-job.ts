@@ -81,7 +81,7 @@ function sentinelScales(document: ReturnType<DOMParser['parseFromString']>): Sce
   const offsets = [...all('BOA_ADD_OFFSET'), ...all('RADIO_ADD_OFFSET')];
   return Object.fromEntries(
     sentinelBands.map((band, i) => {
-      const own = offsets.find((one) => one.getAttribute('band_id') === String(i));
+      const own = offsets.find((offset) => offset.getAttribute('band_id') === String(i));
       return [band, { scale: 1 / divisor, offset: Number(own?.textContent ?? 0) / divisor }];
     }),
   );
@@ -119,7 +119,7 @@ function fromStac(text: string): Partial<SceneMetadata> | null {
   if (item.type !== 'Feature' || typeof item.stac_version !== 'string') return null;
   const given = item.properties ?? {};
   const instruments = Array.isArray(given['instruments'])
-    ? given['instruments'].filter((one): one is string => typeof one === 'string')
+    ? given['instruments'].filter((instrument): instrument is string => typeof instrument === 'string')
     : [];
   return {
     ...noMetadata,
