@@ -40,6 +40,15 @@ const faces = {
   'platform-client': ['index'],
 };
 
+/** The folders of two large rooms, the lowest first. A folder imports only those before it, and the modules beside the folders. */
+const floors = {
+  app: ['processing', 'upload', 'web', 'definition', 'launch', 'catalog', 'runs', 'monitoring', 'pages'],
+  sandbox: [
+    ...['inspect', 'web', 'identity', 'uploads', 'marketplace', 'referee', 'call', 'stac', 'files', 'external-app'],
+    ...['inference', 'control', 'openapi', 'pages'],
+  ],
+};
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
@@ -64,6 +73,25 @@ export default {
       from: { path: '^src/', pathNot: `^src/${room}/` },
       to: { path: `^src/${room}/`, pathNot: `^src/${room}/(${modules.join('|')})\\.ts$` },
     })),
+    ...Object.entries(floors).flatMap(([room, folders]) => [
+      ...folders.map((folder, floor) => ({
+        name: `floor-${room}-${folder}`,
+        comment: `src/${room}/${folder} imports folders below it only: ${folders.slice(0, floor).join(', ') || 'none'}`,
+        severity: 'error',
+        from: { path: `^src/${room}/${folder}/` },
+        to: {
+          path: `^src/${room}/[^/]+/`,
+          pathNot: `^src/${room}/(${folders.slice(0, floor + 1).join('|')})/`,
+        },
+      })),
+      {
+        name: `floor-${room}`,
+        comment: `a folder of src/${room} without a place among the floors`,
+        severity: 'error',
+        from: { path: `^src/${room}/[^/]+/`, pathNot: `^src/${room}/(${folders.join('|')})/` },
+        to: {},
+      },
+    ]),
     {
       name: 'not-from-outside',
       comment: 'what users run imports no test and no tool of the laboratory',

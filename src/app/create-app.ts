@@ -231,7 +231,7 @@ async function wireApp(
   );
   if (config.role !== 'worker') servePages();
   app.use(notFound);
-  app.use(errorBoundary(pages));
+  app.use(errorBoundary((view) => pages.render('error', view)));
 
   function servePages(): void {
     app.use(assetRoutes(definition));

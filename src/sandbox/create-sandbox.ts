@@ -31,7 +31,7 @@ import type { Services, Slice } from './slices.ts';
 import { openCatalog } from './stac/catalog-slice.ts';
 import type { ImportProgress, ImportResult } from './stac/import/import-items.ts';
 import { callContext } from './web/call-context.ts';
-import { errorBoundary, methodNotAllowed, pathNotFound } from './web/error-boundary.ts';
+import { errorBoundary, methodNotAllowed, pathNotFound } from './error-boundary.ts';
 import { adaptWire, changesOf } from './web/wire-adapter.ts';
 
 /** Options of `createSandbox`. */

@@ -18,7 +18,7 @@ import {
 import { defineCall } from '../../src/contract/calls/define-call.ts';
 import { CallRouter, type Route } from '../../src/sandbox/call/call-router.ts';
 import { callContext } from '../../src/sandbox/web/call-context.ts';
-import { errorBoundary } from '../../src/sandbox/web/error-boundary.ts';
+import { errorBoundary } from '../../src/sandbox/error-boundary.ts';
 import { documentedCalls } from '../../src/sandbox/openapi/document.ts';
 import { pino } from 'pino';
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { KitError } from '../../src/contract/index.ts';
-import { inspectVideo } from '../../src/sandbox/files/inspect/video.ts';
+import { inspectVideo } from '../../src/sandbox/inspect/video.ts';
 import { testFolder } from '../support/folders.ts';
 import { matroska, mp4, transportStream } from '../support/other-files.ts';
 

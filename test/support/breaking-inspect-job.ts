@@ -1,6 +1,6 @@
 /** Stands for GDAL when a file is too much for it: what happens is decided by the file's name. */
 import type { Job } from '../../src/child/in-child.ts';
-import type { FileFacts, InspectInput } from '../../src/sandbox/files/inspect/facts.ts';
+import type { FileFacts, InspectInput } from '../../src/sandbox/inspect/facts.ts';
 
 const job: Job<InspectInput, FileFacts> = (_input, { files: [path = ''] }) => {
   if (path.endsWith('crash')) process.kill(process.pid, 'SIGSEGV');

@@ -1,7 +1,7 @@
 /** Stands for an inspection that its file has taken over: the file says what it does, and to whom. */
 import { readFileSync } from 'node:fs';
 import type { Job } from '../../src/child/in-child.ts';
-import type { FileFacts, InspectInput } from '../../src/sandbox/files/inspect/facts.ts';
+import type { FileFacts, InspectInput } from '../../src/sandbox/inspect/facts.ts';
 import { deeds } from './hostile-job.ts';
 
 const job: Job<InspectInput, FileFacts> = async (_input, { files: [path = ''], workFolder }) => {

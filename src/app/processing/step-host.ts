@@ -15,7 +15,6 @@ import { folderBytes, removeFolder, requirePlainFile } from '../../files/index.t
 import { type ItemFacts } from '../../raster/index.ts';
 import { isCommand } from '../../steps/command.ts';
 import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
-import type { AppDefinition } from '../definition/app-definition.ts';
 import type { FetchOptions, PlatformInput } from './platform-input.ts';
 import { openContainerService, requirePrograms } from './container-service.ts';
 import type { Containers } from './containers.ts';
@@ -114,7 +113,7 @@ export interface StepHostOptions {
   /** Default: steps that run in an image are refused. */
   readonly containers?: Containers;
   /** The steps, and the module whose default export holds them: child processes load them from there. */
-  readonly definition: Pick<AppDefinition, 'module' | 'steps'>;
+  readonly definition: { readonly module: string; readonly steps: readonly AnyStep[] };
   readonly inputDir: string;
   readonly confinement: Confinement;
   readonly platformInput: PlatformInput;

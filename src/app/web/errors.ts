@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { KitError, validationDetails, type ValidationDetail } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
 import { adviceOnPage, type AppErrorCode } from '../app-errors.ts';
-import type { Pages } from '../pages/pages.ts';
 
 /** The browser sent a malformed request. */
 export class RequestError extends KitError {
@@ -26,14 +25,22 @@ export const notFound: RequestHandler = () => {
   throw new RequestError(404, 'not_found', 'There is nothing at this address.');
 };
 
+/** What the page of an error shows. */
+export interface ErrorView {
+  readonly code: string;
+  readonly message: string;
+  readonly requestId: string;
+  readonly advice: string | null;
+}
+
 /** The one error boundary: shows 4xx, hides and logs what is the app's own fault. JSON under `/api/`, a page elsewhere. */
-export function errorBoundary(pages: Pages): ErrorRequestHandler {
+export function errorBoundary(renderPage: (view: ErrorView) => string): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (req.socket.destroyed) return; // nobody is there to be told
     if (res.headersSent) return next(error);
     const known = asKitError(error);
     if (known.status >= 500) req.log.error({ err: error }, 'request failed');
-    const view = {
+    const view: ErrorView = {
       code: known.code,
       message: known.message,
       requestId: typeof req.id === 'string' ? req.id : '',
@@ -41,7 +48,7 @@ export function errorBoundary(pages: Pages): ErrorRequestHandler {
     };
     res.status(known.status);
     if (/^\/launches\/[^/]+\/api\//.test(req.path)) return void sendJson(res, known, view.requestId);
-    res.type('html').send(pages.render('error', view));
+    res.type('html').send(renderPage(view));
   };
 }
 

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import { errorMessages, type Endpoint } from '../../contract/index.ts';
 import type { AttributeCall } from '../referee/call-attribution.ts';
 import type { Trace } from '../referee/trace.ts';
-import { failsWith } from '../web/error-boundary.ts';
+import { failsWith } from '../error-boundary.ts';
 import { applyFault } from './apply-fault.ts';
 import type { Faults } from './faults.ts';
 import type { RateLimit } from './rate-limit.ts';

@@ -1,6 +1,6 @@
 import { Router, type IRoute, type RequestHandler } from 'express';
 import type { CallFacts } from '../../contract/index.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
+import { methodNotAllowed } from '../error-boundary.ts';
 import { formBody } from '../web/form-body.ts';
 import { jsonBody } from '../web/json-body.ts';
 

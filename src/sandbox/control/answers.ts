@@ -11,7 +11,7 @@ import {
   endpoints,
 } from '../../contract/index.ts';
 import { permissions } from '../identity/permissions.ts';
-import { renewPolicies } from '../marketplace/launch.ts';
+import { renewPolicies } from '../identity/launch.ts';
 import type { Rule } from '../referee/rules/rule.ts';
 import { advisories, results, rules } from '../referee/verdict.ts';
 import { faultFields } from '../call/fault.ts';

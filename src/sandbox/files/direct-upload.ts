@@ -11,7 +11,7 @@ import { sessionNotFound } from '../uploads/upload-sessions.ts';
 import { asStorageError, fileRules } from '../uploads/upload-rules.ts';
 import { readFileForm } from '../web/file-form.ts';
 import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
-import type { FileRecord, Files } from './files.ts';
+import type { FileRecord, Files } from '../uploads/files.ts';
 
 export interface DirectUploadOptions {
   readonly files: Files;

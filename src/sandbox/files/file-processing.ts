@@ -5,9 +5,9 @@ import { ChildPool, isJobFailure, type ChildLimits, type Confinement } from '../
 import { copyPlainFile } from '../../files/index.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
-import type { FileRecord, Files } from './files.ts';
-import { overviewsName, type FileFacts, type InspectInput } from './inspect/facts.ts';
-import { inspection, readFacts } from './inspect/read-facts.ts';
+import type { FileRecord, Files } from '../uploads/files.ts';
+import { overviewsName, type FileFacts, type InspectInput } from '../inspect/facts.ts';
+import { inspection, readFacts } from '../inspect/read-facts.ts';
 
 const defaultLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
 

@@ -2,12 +2,12 @@ import type { BeforeCall } from '../call/before-call.ts';
 import type { IdentityStores } from '../identity/identity-slice.ts';
 import type { Services, Slice } from '../slices.ts';
 import type { CatalogStores } from '../stac/catalog-slice.ts';
-import { itemOfFile } from '../stac/file-items.ts';
+import { itemOfFile } from './file-items.ts';
 import { UploadEngine } from '../uploads/upload-engine.ts';
 import { UploadSessions } from '../uploads/upload-sessions.ts';
 import { createDownloadLinks } from './download-links.ts';
 import { FileProcessing, type FileProcessingOptions } from './file-processing.ts';
-import { Files } from './files.ts';
+import { Files } from '../uploads/files.ts';
 import { fileRoutes, type FileRoutesOptions } from './routes.ts';
 
 export interface FilesStores {

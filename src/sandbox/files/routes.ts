@@ -25,7 +25,7 @@ import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { receiveDirectUpload } from './direct-upload.ts';
 import type { DownloadLinks } from './download-links.ts';
 import type { FileProcessing } from './file-processing.ts';
-import type { FileRecord, Files } from './files.ts';
+import type { FileRecord, Files } from '../uploads/files.ts';
 import { readRange, setValidator } from '../web/ranges.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
 

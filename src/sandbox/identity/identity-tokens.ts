@@ -1,7 +1,7 @@
 import { type WireLimits } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
-import type { Launch } from '../marketplace/launch.ts';
+import type { Launch } from './launch.ts';
 import { hashSecret, newSecret, type Signer } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 

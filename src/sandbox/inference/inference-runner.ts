@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Geometry } from 'geojson';
 import { ChildJobError, isJobFailure, runInChild, type ChildLimits, type Confinement } from '../../child/index.ts';
 import { movePlainFile, ownJson, removeFolder } from '../../files/index.ts';
-import type { Files } from '../files/files.ts';
+import type { Files } from '../uploads/files.ts';
 import { isOfTheMachine } from '../machine-error.ts';
 import { WorkLoop } from '../work-loop.ts';
 import type { InferenceInput } from './inference-job.ts';

@@ -12,7 +12,7 @@ import {
 import { iso } from '../clock.ts';
 import type { BeforeCall } from '../call/before-call.ts';
 import { CallRouter, type Route } from '../call/call-router.ts';
-import type { Files } from '../files/files.ts';
+import type { Files } from '../uploads/files.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
 import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';

@@ -10,7 +10,7 @@ import { newId } from '../secrets.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import type { Apps } from './apps.ts';
 import type { LaunchEvents } from './launch-events.ts';
-import { renewPolicies, type Launch } from './launch.ts';
+import { renewPolicies, type Launch } from '../identity/launch.ts';
 
 const identifier = z
   .string()

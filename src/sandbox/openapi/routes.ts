@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import { requireOwnHost } from '../call/guards.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
+import { methodNotAllowed } from '../error-boundary.ts';
 import { ownOpenApi } from './document.ts';
 
 export const openApiPath = '/openapi.json';

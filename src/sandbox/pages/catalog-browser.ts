@@ -6,7 +6,7 @@ import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemRecord } from '../stac/items.ts';
 import type { Operations } from '../external-app/operations.ts';
-import type { Files } from '../files/files.ts';
+import type { Files } from '../uploads/files.ts';
 import type { Users } from '../identity/users.ts';
 import type { Launches } from '../marketplace/launches.ts';
 import { lineageOf } from '../stac/lineage.ts';

@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { classColors } from '../../raster/index.ts';
 import { sourceTypes } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import type { FileRecord, Files } from '../files/files.ts';
+import type { FileRecord, Files } from '../uploads/files.ts';
 import type { InferenceJobs } from '../inference/inference-jobs.ts';
 import type { Model } from '../inference/models.ts';
 import type { InferenceRunner } from '../inference/inference-runner.ts';

@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, validationDetails } from '../../contract/index.ts';
-import { renewPolicies } from '../marketplace/launch.ts';
+import { renewPolicies } from '../identity/launch.ts';
 import { itemOf, newLaunch } from '../marketplace/launches.ts';
 import { fieldsOf } from '../web/form-body.ts';
 import { parseValues } from '../web/sandbox-error.ts';

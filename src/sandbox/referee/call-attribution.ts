@@ -1,16 +1,21 @@
 import type { Request } from 'express';
-import { apiKeyHeader, type Endpoint } from '../../contract/index.ts';
-import type { Operation, Operations } from '../external-app/operations.ts';
-import type { Files } from '../files/files.ts';
+import { apiKeyHeader, type Endpoint, type OperationStatus } from '../../contract/index.ts';
+import type { Files } from '../uploads/files.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
 import type { Launches } from '../marketplace/launches.ts';
-import type { Catalog } from '../stac/catalog.ts';
+
+/** The operation that a call is about. */
+export interface CalledOperation {
+  readonly id: string;
+  readonly launchId: string;
+  readonly status: OperationStatus;
+}
 
 export interface CallAttribution {
   /** Null where nobody knows. */
   readonly launchId: string | null;
   /** The operation that asked for the item, where one did. */
-  readonly operation: Operation | null;
+  readonly operation: CalledOperation | null;
   readonly itemId: string | null;
 }
 
@@ -19,9 +24,9 @@ export type AttributeCall = (endpoint: Endpoint, req: Request) => CallAttributio
 export interface CallAttributionOptions {
   readonly keys: Pick<ApiKeys, 'find'>;
   readonly launches: Pick<Launches, 'newestOf' | 'get'>;
-  readonly operations: Pick<Operations, 'newestNaming'>;
+  readonly operations: { newestNaming(names: readonly string[], appId: string | null): CalledOperation | null };
   readonly files: Pick<Files, 'find'>;
-  readonly items: Pick<Catalog['items'], 'find'>;
+  readonly items: { find(collectionId: string, id: string): { readonly id: string; readonly title: string } | null };
 }
 
 /**

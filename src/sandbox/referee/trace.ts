@@ -9,11 +9,10 @@ import { bounded, pathOf, plainHeaders, scrubber, tokensIn } from './redaction.t
 import type { SandboxDatabase } from '../database.ts';
 import { countOf } from '../rows.ts';
 import { contextOf, type CallNotes } from '../web/call-context.ts';
-import type { Operation } from '../external-app/operations.ts';
 import type { DrawnCall } from './timeline.ts';
 import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
 import { keyOfViolation, type KeptViolation, type Missing, type ViolationView } from './verdict.ts';
-import type { CallAttribution } from './call-attribution.ts';
+import type { CallAttribution, CalledOperation } from './call-attribution.ts';
 import { ownJson } from '../../files/index.ts';
 
 /** Half of an exchange as it is kept, secrets redacted. */
@@ -133,7 +132,7 @@ export class Trace {
     res: Response,
     endpoint: Endpoint,
     caller: { launchId: string; tokenNumber: number } | null,
-    current: Operation | null,
+    current: CalledOperation | null,
   ): void {
     if (caller === null) return;
     contextOf(res).notes.detail['tokenNumber'] = caller.tokenNumber;
@@ -153,7 +152,12 @@ export class Trace {
     req: Request,
     res: Response,
     endpoint: Endpoint,
-    { launchId, path, token, current }: { launchId: string; path: string; token: string; current: Operation | null },
+    {
+      launchId,
+      path,
+      token,
+      current,
+    }: { launchId: string; path: string; token: string; current: CalledOperation | null },
   ): void {
     const call = contextOf(res);
     const { notes } = call;

@@ -1,5 +1,5 @@
 import { bandNames } from '../../raster/band-names.ts';
-import type { RasterFacts } from '../files/inspect/facts.ts';
+import type { RasterFacts } from '../inspect/facts.ts';
 import type { SceneMetadata } from './import/scene-metadata.ts';
 import type { SceneFile } from './items.ts';
 

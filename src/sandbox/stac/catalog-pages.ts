@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { Eta } from 'eta';
 import { requireOwnHost } from '../call/guards.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
-import { methodNotAllowed } from '../web/error-boundary.ts';
+import { methodNotAllowed } from '../error-boundary.ts';
 import { kitFolder } from '../../files/index.ts';
 import type { Catalog } from './catalog.ts';
 import type { ItemSources } from './item-sources.ts';

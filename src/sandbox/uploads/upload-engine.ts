@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { limits, uploadChunk, type CompleteUploadRequest, type WireLimits } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
-import type { FileRecord, Files, NewFile } from '../files/files.ts';
+import type { FileRecord, Files, NewFile } from './files.ts';
 import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { readFileForm } from '../web/file-form.ts';

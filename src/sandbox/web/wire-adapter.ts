@@ -20,7 +20,7 @@ import {
 import { hasKey } from '../../contract/keys.ts';
 import { isRecord } from '../../files/index.ts';
 import { contextOf } from './call-context.ts';
-import { pathNotFound } from './error-boundary.ts';
+import { pathNotFound } from '../error-boundary.ts';
 import { invalid } from './sandbox-error.ts';
 
 /** Body of a request on another wire than the contract's. */

@@ -2,13 +2,14 @@ import type { MultiPolygon, Polygon } from 'geojson';
 import { parseInstant, positionsOf, readFileGeometry } from '../../contract/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import { boxOfPositions, footprintOfBox } from '../../raster/footprint.ts';
-import type { FileRecord } from '../files/files.ts';
-import type { FileFacts } from '../files/inspect/facts.ts';
+import type { FileRecord } from '../uploads/files.ts';
+import type { FileFacts } from '../inspect/facts.ts';
 import type { User } from '../identity/users.ts';
 import { newId } from '../secrets.ts';
-import { bandProperties, bandsOfFile } from './band-properties.ts';
-import { itemProperties } from './item-properties.ts';
-import type { NewItem, RasterGrid } from './items.ts';
+import { bandProperties, bandsOfFile } from '../stac/band-properties.ts';
+import { itemProperties } from '../stac/item-properties.ts';
+import { gridOf } from '../stac/raster-grid.ts';
+import type { NewItem } from '../stac/items.ts';
 
 /** The item of a file that was read (contract, "File endpoints"); null where neither it nor its uploader says a place. */
 export function itemOfFile(
@@ -54,17 +55,6 @@ export function itemOfFile(
       grid: gridOf(facts),
     },
     fileId: file.id,
-  };
-}
-
-/** Null where the file is no raster, or its CRS has no EPSG code. */
-export function gridOf({ raster }: FileFacts): RasterGrid | null {
-  if (!raster?.geoTransform || raster.epsg === null) return null;
-  const [x = 0, xByColumn = 0, xByRow = 0, y = 0, yByColumn = 0, yByRow = 0] = raster.geoTransform;
-  return {
-    epsg: raster.epsg,
-    shape: [raster.height, raster.width],
-    transform: [xByColumn, xByRow, x, yByColumn, yByRow, y],
   };
 }
 

@@ -1,6 +1,6 @@
 import { notA, nowhere, type Inspector } from './facts.ts';
 import { readJson } from './read-ends.ts';
-import { isRecord } from '../../../files/index.ts';
+import { isRecord } from '../../files/index.ts';
 
 /** A CZML document: an array of packets, the first of which is the document with its version. */
 export const inspectCzml: Inspector = async ({ path }) => {

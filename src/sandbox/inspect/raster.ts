@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
 import gdal from 'gdal-async';
-import { openRaster, RasterError } from '../../../raster/open-raster.ts';
-import { epsgOf, footprintOfRaster } from '../../../raster/raster-place.ts';
-import { colorName } from '../../../raster/scene.ts';
+import { openRaster, RasterError } from '../../raster/open-raster.ts';
+import { epsgOf, footprintOfRaster } from '../../raster/raster-place.ts';
+import { colorName } from '../../raster/scene.ts';
 import { notA, type BandFacts, type Inspector } from './facts.ts';
-import { metadataOf } from '../../../raster/metadata-of.ts';
+import { metadataOf } from '../../raster/metadata-of.ts';
 
 const mediaTypes: Readonly<Record<string, string>> = {
   GTiff: 'image/tiff',

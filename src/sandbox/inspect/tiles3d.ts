@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { footprintOfBox, type Footprint } from '../../../raster/footprint.ts';
+import { footprintOfBox, type Footprint } from '../../raster/footprint.ts';
 import { notA, nowhere, type Inspector } from './facts.ts';
 import { readEnds, readJson } from './read-ends.ts';
-import { unpack } from '../../../raster/unpack.ts';
-import { isRecord } from '../../../files/index.ts';
+import { unpack } from '../../raster/unpack.ts';
+import { isRecord } from '../../files/index.ts';
 
 /** A 3D Tiles tileset (OGC 22-025): its JSON, alone or as `tileset.json` of a zip archive, the one nearest to its root. */
 export const inspectTiles3d: Inspector = async ({ path, workFolder }) => {

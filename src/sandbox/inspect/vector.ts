@@ -1,13 +1,13 @@
 import { extname, join } from 'node:path';
 import gdal from 'gdal-async';
-import type { SourceType } from '../../../contract/index.ts';
-import { boxOf, footprintOf, footprintOfBox, type Box, type Footprint } from '../../../raster/footprint.ts';
-import { isInDegrees } from '../../../raster/affine.ts';
-import { srsOfLayers } from '../../../raster/layer-srs.ts';
-import { toLonLat } from '../../../raster/lon-lat.ts';
+import type { SourceType } from '../../contract/index.ts';
+import { boxOf, footprintOf, footprintOfBox, type Box, type Footprint } from '../../raster/footprint.ts';
+import { isInDegrees } from '../../raster/affine.ts';
+import { srsOfLayers } from '../../raster/layer-srs.ts';
+import { toLonLat } from '../../raster/lon-lat.ts';
 import { notA, nowhere, type Found, type Inspector } from './facts.ts';
 import { readEnds } from './read-ends.ts';
-import { unpack } from '../../../raster/unpack.ts';
+import { unpack } from '../../raster/unpack.ts';
 
 /** Drivers that read the one file they are given, and its media type. */
 const drivers: Readonly<Record<string, string>> = {

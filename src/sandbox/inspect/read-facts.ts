@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { geojsonGeometry } from '../../../contract/index.ts';
+import { geojsonGeometry } from '../../contract/index.ts';
 import type { FileFacts } from './facts.ts';
 
 /** Inspection job, and the modules that it loads for most files. */

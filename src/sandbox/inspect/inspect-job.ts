@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rename, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Job } from '../../../child/in-child.ts';
-import { ArchiveError } from '../../../raster/unpack.ts';
-import { GzipError, unwrap } from '../../../raster/unwrap.ts';
-import { kindOf, type FileKind } from '../file-kinds.ts';
+import type { Job } from '../../child/in-child.ts';
+import { ArchiveError } from '../../raster/unpack.ts';
+import { GzipError, unwrap } from '../../raster/unwrap.ts';
+import { kindOf, type FileKind } from './file-kinds.ts';
 import {
   notA,
   overviewsName,

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import type { ErrorBody } from '../../contract/index.ts';
-import { isDiskFullError } from '../machine-error.ts';
-import { externalAppRules, fileRules, noRoom } from '../uploads/upload-rules.ts';
-import { contextOf } from './call-context.ts';
-import { SandboxError } from './sandbox-error.ts';
-import { codeOf } from '../../files/index.ts';
+import type { ErrorBody } from '../contract/index.ts';
+import { isDiskFullError } from './machine-error.ts';
+import { externalAppRules, fileRules, noRoom } from './uploads/upload-rules.ts';
+import { contextOf } from './web/call-context.ts';
+import { SandboxError } from './web/sandbox-error.ts';
+import { codeOf } from '../files/index.ts';
 
 /** The calls that answer a full disk with 507; of the others spec 7 says 500. */
 const saysDiskFull = /^\/(public\/file|sandbox)\//;

@@ -2,7 +2,7 @@ import type { CompleteUploadRequest, FileStatus, SourceType } from '../../contra
 import type { SandboxClock } from '../clock.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { countOf } from '../rows.ts';
-import type { FileFacts } from './inspect/facts.ts';
+import type { FileFacts } from '../inspect/facts.ts';
 import { ownJson } from '../../files/index.ts';
 
 export interface FileRecord {

@@ -1,7 +1,7 @@
-import { KitError } from '../../../contract/kit-error.ts';
-import type { SourceType } from '../../../contract/index.ts';
-import type { Footprint } from '../../../raster/footprint.ts';
-import type { FileKind } from '../file-kinds.ts';
+import { KitError } from '../../contract/kit-error.ts';
+import type { SourceType } from '../../contract/index.ts';
+import type { Footprint } from '../../raster/footprint.ts';
+import type { FileKind } from './file-kinds.ts';
 
 export interface BandFacts {
   /** The band's own description; empty if it has none. Files that were read before the sandbox stored it lack it. */
