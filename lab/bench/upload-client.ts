@@ -57,7 +57,6 @@ export async function benchClient(
         save: async () => {},
         onProgress: () => {},
         signal: new AbortController().signal,
-        retryWhileDown: (call) => call(),
       },
     );
   async function byFetch(): Promise<void> {

@@ -69,7 +69,7 @@ async function start(
       bytesTaken: 0,
       signal: new AbortController().signal,
       onProgress: () => {},
-      retryWhileDown: (call) => call(),
+      repeat: (call) => call(),
     });
   return { input, folder, fetchIt, fetchFiles, seen };
 }

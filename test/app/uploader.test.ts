@@ -49,7 +49,6 @@ async function start(sandbox?: TestSandbox) {
         save: async (progress) => void saved.push(progress),
         onProgress: () => {},
         signal,
-        retryWhileDown: (call) => call(),
       },
     );
   const parts = async () =>
@@ -206,7 +205,6 @@ describe('faults', () => {
         save: async () => {},
         onProgress: () => {},
         signal: new AbortController().signal,
-        retryWhileDown: (call) => call(),
       },
     );
     await expect(upload).rejects.toMatchObject({ code: 'empty_output' });
@@ -260,7 +258,6 @@ describe('parts that something before the platform refuses as too large', () => 
       {
         ...{ calls: calls as unknown as UploadOptions['calls'], limits: assumedLimits, partSizeBytes: 512 * 1024 },
         ...{ save: async () => {}, onProgress: () => {}, signal: new AbortController().signal },
-        retryWhileDown: (call) => call(),
       },
     );
     return { uploaded, sessions };

@@ -170,7 +170,6 @@ describe('the uploader', () => {
       save: async () => {},
       onProgress: () => {},
       signal: new AbortController().signal,
-      retryWhileDown: (call) => call(),
     });
     return { uploaded, server };
   }

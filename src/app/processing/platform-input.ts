@@ -16,7 +16,7 @@ export interface FetchOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number) => void;
   /** Repeats a call while the platform is away. */
-  readonly retryWhileDown: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly repeat: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
 /** A file of an item, with its metadata from the catalog. */
@@ -82,7 +82,7 @@ export function createPlatformInput({
     reference: ItemReference,
     folder: string,
     bytesLeft: number,
-    { kind, signal, onProgress, retryWhileDown }: FetchOptions,
+    { kind, signal, onProgress, repeat }: FetchOptions,
   ): Promise<FetchedFile[]> {
     await mkdir(folder, { recursive: true });
     const path = join(folder, 'data');
@@ -96,7 +96,7 @@ export function createPlatformInput({
       return found;
     };
     // A link may expire during retries, so ask for a new one.
-    const item = await retryWhileDown(() =>
+    const item = await repeat(() =>
       findAndDownload().catch((error: unknown) => {
         if (isLinkOver(error)) return findAndDownload();
         throw error;

@@ -100,7 +100,7 @@ export interface StepRunOptions {
   /** Each line that the step prints. Default: nobody reads them. */
   readonly onPrinted?: ((line: string) => void) | undefined;
   /** Repeats a call to the platform while that is away. Default: calls once. */
-  readonly retryWhileDown?: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly repeat?: <T>(call: () => Promise<T>) => Promise<T>;
 }
 
 /** Maximum size of files that the server hashes on its main thread: some 3 ms. */
@@ -166,7 +166,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { owner, input }: StepTask,
     step: AnyStep,
     folder: string,
-    { signal, onProgress, retryWhileDown }: Pick<FetchOptions, 'signal' | 'onProgress' | 'retryWhileDown'>,
+    { signal, onProgress, repeat }: Pick<FetchOptions, 'signal' | 'onProgress' | 'repeat'>,
   ): Promise<Source[]> {
     const chosen = chosenInputs(step, input);
     const fetched = chosen.filter(({ source }) => source.type === 'platform');
@@ -188,7 +188,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
             kind,
             bytesTaken,
             signal: time.timed,
-            retryWhileDown,
+            repeat,
             onProgress: (fraction) => onProgress((part + fraction) / fetched.length),
           });
         };
@@ -392,7 +392,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     check,
     load: () => ({ running: queue.running, waiting: queue.waiting + withInput.waiting }),
     canStartChildren: () => !lacksProcesses,
-    async run(task, { signal, onProgress, onPrinted, retryWhileDown = (call) => call() }) {
+    async run(task, { signal, onProgress, onPrinted, repeat = (call) => call() }) {
       signal.throwIfAborted();
       const step = find(task.stepId);
       if (step.version !== task.stepVersion) throw new StepVersionGoneError(step, task.stepVersion);
@@ -407,7 +407,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
             onProgress(fraction * fetchPart, 'fetching the input from the platform');
           const sources = await fetchSources(task, step, inputFolder, {
             signal,
-            retryWhileDown,
+            repeat,
             onProgress: onFetched,
           });
           const onStep = (fraction: number, note: string | null) =>
@@ -419,7 +419,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
                 signal,
                 onProgress: onStep,
                 onPrinted,
-                retryWhileDown,
+                repeat,
               }),
             signal,
           );

@@ -14,6 +14,7 @@ import type { Run } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
 import { Patience } from './patience.ts';
+import { patientCalls } from './stages/retry.ts';
 import type { StageContext, StageLog } from './stages/stage.ts';
 import { queuedRun, stageOf } from './stages/stage-table.ts';
 
@@ -215,22 +216,19 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const log = options.log.child({ runId });
     const workFolder = folders.of(runId, run.claim);
     const report = (now: RunProgress) => progress.report(claimed, now);
+    const calling = { patience, now, signal, report, log };
     const context: StageContext = {
+      ...calling,
       store,
       steps: options.steps,
       ownerOf: options.ownerOf,
       settings: options.settings,
       folders,
-      now,
-      calls: options.callsOf(run.launchId),
+      calls: patientCalls(options.callsOf(run.launchId), calling),
       workFolder,
       madeHere: { identities: new Map() },
-      signal,
-      report,
-      patience,
       isAway,
       untilBack: () => outage.over(signal),
-      log,
     };
     try {
       for (let stage = stageOf(run.state); stage; stage = stageOf(run.state)) {

@@ -45,12 +45,10 @@ export interface UploadOptions {
   readonly save: (progress: UploadProgress) => Promise<void>;
   readonly onProgress: (sentBytes: number) => void;
   readonly signal: AbortSignal;
-  /** Wraps every call of the platform: how long to wait for one that is away. */
-  readonly retryWhileDown: <T>(call: () => Promise<T>) => Promise<T>;
   /** Called if the platform refused the optional fields, and accepted the completion without them. */
   readonly onFactsRefused?: (error: unknown) => void;
 }
-type CompletionOptions = Pick<UploadOptions, 'calls' | 'retryWhileDown' | 'signal' | 'onFactsRefused'>;
+type CompletionOptions = Pick<UploadOptions, 'calls' | 'signal' | 'onFactsRefused'>;
 
 /** Limits of the platform for one upload. */
 export type PartLimits = Pick<WireLimits, 'chunkBytes' | 'maxPartNumber'>;
@@ -96,9 +94,7 @@ const isPartTooLarge = (error: unknown): boolean =>
 
 async function beginUpload(task: UploadTask, options: UploadOptions): Promise<UploadProgress> {
   const { operationId, fileName, sourceType } = task;
-  const { uploadId, key } = await options.retryWhileDown(() =>
-    options.calls.initiateUpload({ operationId, fileName, sourceType }, options),
-  );
+  const { uploadId, key } = await options.calls.initiateUpload({ operationId, fileName, sourceType }, options);
   const progress = {
     uploadId,
     key,
@@ -122,7 +118,7 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
     );
     let acknowledgedParts = partNumber;
     try {
-      await options.retryWhileDown(() => options.calls.uploadChunk({ uploadId, key, partNumber, content }, options));
+      await options.calls.uploadChunk({ uploadId, key, partNumber, content }, options);
     } catch (error) {
       // The platform knows better which part is next: an acknowledgement was lost, or a part.
       const expected =
@@ -143,8 +139,7 @@ async function complete(
   options: CompletionOptions,
 ): Promise<CompletedUpload> {
   const completion = { uploadId, key, fileSize, sourceType };
-  const send = (body: CompleteUploadRequest) =>
-    options.retryWhileDown(() => options.calls.completeUpload(body, options));
+  const send = (body: CompleteUploadRequest) => options.calls.completeUpload(body, options);
   if (Object.keys(facts).length === 0) return send(completion);
   try {
     return await send({ ...completion, ...facts });

@@ -1,5 +1,5 @@
 import { operationOf } from '../operation-request.ts';
-import { commitTransition, retryWhileDown } from './retry.ts';
+import { commitTransition } from './retry.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -8,9 +8,7 @@ import type { Stage } from './stage.ts';
  */
 export const createOperation: Stage = async (run, context) => {
   const operation = run.operation ?? operationOf(context.steps.find(run.stepId), run);
-  const created = await retryWhileDown(context, () =>
-    context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context),
-  );
+  const created = await context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context);
   const expiresAtMs =
     created.expiresAt === undefined
       ? context.now() + context.settings.limits.operationWindowMs

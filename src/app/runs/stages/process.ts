@@ -42,7 +42,7 @@ export const processInput: Stage = async (run, context) => {
         signal: context.signal,
         onProgress: (fraction, note) => context.report({ ...noProgress, fraction, note }),
         onPrinted: printedTo(context.log),
-        retryWhileDown: (call) => retryWhileDown(context, call),
+        repeat: (call) => retryWhileDown(context, call),
       },
     );
     context.madeHere.identities = new Map(

@@ -1,4 +1,4 @@
-import { abortableSleep, PlatformError } from '../../../platform-client/index.ts';
+import { abortableSleep, PlatformError, type CallOptions, type LaunchCalls } from '../../../platform-client/index.ts';
 import { noProgress } from '../run-progress.ts';
 import type { RunState } from '../run-state.ts';
 import type { Run, RunFacts } from '../run.ts';
@@ -7,11 +7,29 @@ import type { StageContext } from './stage.ts';
 /** The run continues at most this long after the platform is back. */
 const pauseMs = { first: 2_000, most: 10_000 };
 
+/** Part of a stage's context that a repeated call needs. */
+type CallingContext = Pick<StageContext, 'patience' | 'now' | 'signal' | 'report' | 'log'>;
+
+/** The calls of a launch, each repeated while the platform is away. Polls and renewals are not repeated: the next one takes their place. */
+export function patientCalls(calls: LaunchCalls, context: CallingContext): LaunchCalls {
+  const patient =
+    <Input, Output>(call: (input: Input, options?: CallOptions) => Promise<Output>) =>
+    (input: Input, options?: CallOptions) =>
+      retryWhileDown(context, () => call(input, options));
+  return {
+    ...calls,
+    createOperation: patient(calls.createOperation),
+    initiateUpload: patient(calls.initiateUpload),
+    uploadChunk: patient(calls.uploadChunk),
+    completeUpload: patient(calls.completeUpload),
+  };
+}
+
 /**
  * Calls the platform again and again while it is away, up to `platformPatienceMs`: what a user approved
  * must not be lost to a restart of the platform. Errors that waiting cannot mend are thrown at once.
  */
-export async function retryWhileDown<T>(context: StageContext, call: () => Promise<T>): Promise<T> {
+export async function retryWhileDown<T>(context: CallingContext, call: () => Promise<T>): Promise<T> {
   for (let [wait, tries] = [pauseMs.first, 2]; ; [wait, tries] = [Math.min(pauseMs.most, wait * 2), tries + 1]) {
     try {
       const answer = await call();

@@ -6,7 +6,7 @@ import { completeWithoutFile, uploadFile, UploadError, type CompletionFacts } fr
 import { outputsOf } from '../../../steps/step.ts';
 import type { Run, RunFile, RunOutput } from '../run.ts';
 import { requireOperation } from './await-decision.ts';
-import { commitTransition, retryWhileDown } from './retry.ts';
+import { commitTransition } from './retry.ts';
 import type { Stage, StageContext } from './stage.ts';
 import { codeOf } from '../../../files/index.ts';
 
@@ -102,7 +102,6 @@ async function uploadOne(
   const options = {
     calls: context.calls,
     signal: context.signal,
-    retryWhileDown: <T>(call: () => Promise<T>) => retryWhileDown(context, call),
     onFactsRefused: (error: unknown) =>
       context.log.warn({ err: error }, 'the platform refused the facts of an output, which was completed without them'),
   };
