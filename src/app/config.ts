@@ -90,6 +90,10 @@ export interface AppConfig {
   readonly runsPerUser: number;
   /** `DATABASE_WAIT_MS`, default 1 min: how long the start waits for a PostgreSQL that does not answer yet. */
   readonly databaseWaitMs: number;
+  /** `DATABASE_CONNECTIONS`, default 10: most connections of this process to PostgreSQL, besides the 4 of its queue. */
+  readonly databaseConnections: number;
+  /** `DRAIN_SECONDS`, default 0: after SIGTERM, steps and uploads go on for so long, and a web process answers for so long while `/ready` says 503. */
+  readonly drainMs: number;
   /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
   readonly platformPatienceMs: number;
   /** `KEEP_DAYS`, default 30: how long runs that have ended are kept, and launches with their users' details. */
@@ -176,6 +180,8 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     RUNS_PER_USER: integer(1, 1_000_000).default(100),
     KEEP_DAYS: integer(1, 36_500).default(30),
     DATABASE_WAIT_MS: integer(0, 24 * 3_600_000).default(60_000),
+    DATABASE_CONNECTIONS: integer(2, 1_000).default(10),
+    DRAIN_SECONDS: integer(0, 7 * 86_400).default(0),
     PLATFORM_PATIENCE_MS: integer(0, 24 * 3_600_000).default(15 * 60_000),
     TRUST_PROXY: z.enum(['true', 'false'], 'must be true or false').default('false'),
     SEPARATE_UPLOADS: z.enum(['true', 'false'], 'must be true or false').default(keyReadsAllUploads ? 'true' : 'false'),
@@ -265,6 +271,8 @@ export function readAppConfig(
     stepQueue: settings.STEP_QUEUE,
     runsPerUser: settings.RUNS_PER_USER,
     databaseWaitMs: settings.DATABASE_WAIT_MS,
+    databaseConnections: settings.DATABASE_CONNECTIONS,
+    drainMs: settings.DRAIN_SECONDS * 1_000,
     platformPatienceMs: settings.PLATFORM_PATIENCE_MS,
     keepDays: settings.KEEP_DAYS,
     trustProxy: settings.TRUST_PROXY === 'true',

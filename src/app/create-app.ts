@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import express, { type RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
@@ -27,6 +29,7 @@ import { launchRoutes } from './launch/routes.ts';
 import { launchSessions, rememberBegun, requireLaunchSession } from './launch/sessions.ts';
 import { createTraces } from './monitoring/traces.ts';
 import { createMetrics } from './monitoring/metrics.ts';
+import { hasFreeDisk } from './monitoring/readiness.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
 import { assetRoutes } from './pages/assets.ts';
 import { launchPages } from './pages/launch-pages.ts';
@@ -186,6 +189,11 @@ async function wireApp(
     folders: new WorkFolders(workDir, store),
     now,
     log,
+    isMachineWell: async () => (await hasFreeDisk(workDir)) && (steps.canStartChildren() || (await canStartProcess())),
+    onOutdated: () => {
+      aside = 'a newer release has changed the database';
+      log.error({}, 'a newer release has changed the database: this process takes no more runs');
+    },
     onStage: (state, seconds) => metrics.observeStage(state, seconds),
     onFailed: (code) => metrics.observeFailure(code),
     traceStage: (run, work) => traces.stage(run, work),
@@ -205,6 +213,7 @@ async function wireApp(
   sweeping.unref();
 
   let isWorking = config.role === 'web';
+  let aside: string | null = null;
   const pages = createPages({ mapTiles: config.mapTiles, app: definition });
   const app = express();
   app.disable('x-powered-by');
@@ -223,6 +232,7 @@ async function wireApp(
         platformUrl: config.platformUrl,
         dataDir: config.dataDir,
         isWorking: () => isWorking,
+        standsAside: () => aside,
         canStartChildren: () => steps.canStartChildren(),
         confinement: confinement.summary,
       },
@@ -266,7 +276,12 @@ async function wireApp(
   }
 
   let stopped: Promise<void> | null = null;
-  const stopWork = () => (stopped ??= engine.stop());
+  const stopWork = () => {
+    aside ??= 'the process is about to end';
+    // A web process has no runs: it answers until balancers have seen that it is not ready.
+    const drained = config.role === 'web' ? sleep(config.drainMs) : Promise.resolve();
+    return (stopped ??= Promise.all([engine.stop(), drained]).then(() => {}));
+  };
   return {
     handler: app,
     async work() {
@@ -282,6 +297,15 @@ async function wireApp(
       await Promise.all([traces.close(), closeStores()]);
     },
   };
+}
+
+/** True if this machine can start a process now. */
+function canStartProcess(): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  spawn('true', { stdio: 'ignore' })
+    .once('error', () => resolve(false))
+    .once('exit', () => resolve(true));
+  return promise;
 }
 
 const notKept: RequestHandler = (_req, res, next) => {

@@ -9,8 +9,6 @@ import { DatabaseUnavailableError, QuietClient, tellingFile, tellingPool } from 
 import { migrate } from './migrations.ts';
 import type { RunState } from './runs/run-state.ts';
 
-/** Connections of one process to PostgreSQL. */
-const connections = 10;
 /** A connection whose other end is gone without a word would else be waited for as long as TCP does, a quarter of an hour. */
 const answerWithinMs = 20_000;
 
@@ -71,6 +69,22 @@ export interface WorkerRow {
   name: string;
   /** When it last said that it lives. */
   alive_at: number;
+  /** JSON of the steps that it can do, each as `id@version`. Null from a release that did not say so: it takes every run. */
+  can: string | null;
+}
+
+/** One row. */
+export interface TurnsRow {
+  id: number;
+  /** The turn of the run that was begun last. */
+  served: number;
+}
+
+/** One row. */
+export interface SchemaFloorRow {
+  id: number;
+  /** The newest migration that a process must know, at least, to work with this schema. */
+  oldest: string;
 }
 
 /** One stage of a run as one worker did it. */
@@ -121,6 +135,8 @@ export interface AppTables {
   launch_changes: LaunchChangesRow;
   runs: RunRow;
   workers: WorkerRow;
+  turns: TurnsRow;
+  schema_floor: SchemaFloorRow;
   run_states: RunStateRow;
   run_stages: RunStageRow;
   run_progress: RunProgressRow;
@@ -130,10 +146,15 @@ export interface AppTables {
 
 export type AppDatabase = Kysely<AppTables>;
 
+/** Connections of one process to PostgreSQL. */
+const defaultConnections = 10;
+
 export interface DatabaseOptions {
   readonly dataDir: string;
   /** Address of PostgreSQL. Null: SQLite under `dataDir`. */
   readonly databaseUrl: string | null;
+  /** Most connections to PostgreSQL. Default: 10. */
+  readonly connections?: number;
   /** Maximum time to retry if PostgreSQL does not answer, in milliseconds. Default 0. */
   readonly waitMs?: number;
   /** Called once, when the wait begins. */
@@ -157,7 +178,11 @@ export async function openDatabase({ waitMs = 0, onWait, ...options }: DatabaseO
   }
 }
 
-async function openNow({ dataDir, databaseUrl }: DatabaseOptions): Promise<AppDatabase> {
+async function openNow({
+  dataDir,
+  databaseUrl,
+  connections = defaultConnections,
+}: DatabaseOptions): Promise<AppDatabase> {
   const database = new Kysely<AppTables>({
     dialect:
       databaseUrl === null

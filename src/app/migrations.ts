@@ -136,7 +136,19 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `create index runs_by_state_and_change on runs (state, updated_at)`,
     `drop index runs_by_state`,
   ),
+  // Steps that each worker can do, the turn that was served last, and the oldest release that this schema still serves.
+  '016-fleet': statements(
+    `alter table workers add column can text`,
+    `create table turns (id bigint primary key, served bigint not null)`,
+    `insert into turns values (1, 0)`,
+    `create index runs_by_turn on runs (turn, updated_at) where worker is null and state in ('APPROVED', 'PROCESSING')`,
+    `create table schema_floor (id bigint primary key, oldest text not null)`,
+    `insert into schema_floor values (1, '015-turns')`,
+  ),
 };
+
+/** The newest migration that this release knows. */
+export const newestMigration = Object.keys(migrations).toSorted().at(-1) ?? '';
 
 /** Brings a database up to date, or as far as a named migration; processes that start at the same time wait for each other. True where there was something to do. */
 export async function migrate<Tables>(database: Kysely<Tables>, upTo?: string): Promise<boolean> {

@@ -41,6 +41,7 @@ export async function openStores(
   const database = await openDatabase({
     dataDir: config.dataDir,
     databaseUrl,
+    connections: config.databaseConnections,
     waitMs: config.databaseWaitMs,
     onWait: (reason) => log.warn({ waitMs: config.databaseWaitMs }, `${reason}; asking again until it answers`),
   });

@@ -51,9 +51,10 @@ export default defineCommand(import.meta, {
       throw error;
     });
     stopOnSignal(async () => {
+      if (config.drainMs > 0) await app.stopWork();
       await Promise.all([served.close(), app.stopWork()]);
       await app.close();
-    });
+    }, config.drainMs);
     for (const weakness of confinement.weaknesses) log.warn({}, weakness);
     log.info({ confinement: confinement.summary }, 'the app opens foreign files in child processes');
     const unfinished = await app.work().catch(async (error: unknown) => {

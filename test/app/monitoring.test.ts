@@ -59,6 +59,7 @@ describe('not ready', () => {
       platformUrl: url,
       dataDir: await testFolder(),
       isWorking: () => true,
+      standsAside: () => null,
       canStartChildren: () => true,
       confinement: 'bubblewrap',
       ...change,
@@ -68,6 +69,11 @@ describe('not ready', () => {
 
   test.each<[string, Partial<ReadinessOptions>, object]>([
     ['before it takes runs', { isWorking: () => false }, { worker: 'failed: takes no runs yet' }],
+    [
+      'while it ends',
+      { standsAside: () => 'the process is about to end' },
+      { worker: 'failed: the process is about to end' },
+    ],
     ['where no child can be started', { canStartChildren: () => false }, { children: 'failed: cannot be started' }],
     ['on a full disk', { freeBytes: () => Promise.resolve(1000) }, { disk: 'failed: is nearly full' }],
   ])('%s', async (_name, change, failed) => {

@@ -8,6 +8,8 @@ export interface ReadinessOptions {
   readonly dataDir: string;
   /** False until this process takes runs. Always true for a process that takes none. */
   readonly isWorking: () => boolean;
+  /** Null, or why this process takes no more work: it ends, or a newer release has changed the database. */
+  readonly standsAside: () => string | null;
   /** False if the last child process could not start. */
   readonly canStartChildren: () => boolean;
   /**
@@ -40,19 +42,20 @@ export async function checkReadiness({
   platformUrl,
   dataDir,
   isWorking,
+  standsAside,
   canStartChildren,
   confinement,
   freeBytes = systemFreeBytes,
 }: ReadinessOptions): Promise<Readiness> {
   const [worker, children, disk, database, platform] = await Promise.all([
-    check('takes no runs yet', () => {
-      if (!isWorking()) throw new Error();
+    check(standsAside() ?? 'takes no runs yet', () => {
+      if (!isWorking() || standsAside() !== null) throw new Error();
     }),
     check('cannot be started', () => {
       if (!canStartChildren()) throw new Error();
     }),
     check('is nearly full', async () => {
-      if ((await freeBytes(dataDir)) < leastFreeBytes) throw new Error();
+      if (!(await hasFreeDisk(dataDir, freeBytes))) throw new Error();
     }),
     check('does not answer', askDatabase),
     check('does not answer', async () => {
@@ -81,6 +84,10 @@ export async function inTime<T>(promise: Promise<T>): Promise<T> {
   const timer = setTimeout(() => reject(new Error('no answer in time')), answerWithinMs);
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
+
+/** True if the disk of a folder has room for work. */
+export const hasFreeDisk = async (folder: string, freeBytes = systemFreeBytes): Promise<boolean> =>
+  (await freeBytes(folder)) >= leastFreeBytes;
 
 async function systemFreeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);

@@ -445,7 +445,7 @@ function workDiskFull(cause: ChildJobError): ChildJobError {
 }
 
 /** The step's version is not the one that the user approved. */
-class StepVersionGoneError extends KitError {
+export class StepVersionGoneError extends KitError {
   constructor({ id, version }: AnyStep, approved: string) {
     super(
       'step_version_gone',

@@ -5,7 +5,14 @@ import { asDatabaseError, QuietClient } from '../database-unavailable.ts';
 import { reasonOf } from '../database.ts';
 import { RepeatedFailure } from './repeated-failure.ts';
 import type { StageLog } from './stages/stage.ts';
-import { giveAgainMs, type QueueName, type QueuedRun, type QueueWorker, type RunQueue } from './run-queue.ts';
+import {
+  giveAgainMs,
+  LeftToOthersError,
+  type QueueName,
+  type QueuedRun,
+  type QueueWorker,
+  type RunQueue,
+} from './run-queue.ts';
 
 const queueNames: readonly QueueName[] = ['wait', 'process'];
 const queueOf = (queueName: QueueName) => `runs-${queueName}`;
@@ -143,7 +150,8 @@ export class PgBossRunQueue implements RunQueue {
       await worker.take({ runId, queueName });
       return true;
     } catch (error) {
-      worker.log.warn({ err: error, runId }, 'the worker could not take a run; the queue gives it again');
+      if (!(error instanceof LeftToOthersError))
+        worker.log.warn({ err: error, runId }, 'the worker could not take a run; the queue gives it again');
       return false;
     }
   }

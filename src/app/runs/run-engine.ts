@@ -8,7 +8,8 @@ import { Repeats } from './repeats.ts';
 import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
 import { Outage } from './outage.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
-import type { QueueName, QueuedRun } from './run-queue.ts';
+import { LeftToOthersError, type QueueName, type QueuedRun } from './run-queue.ts';
+import { newestMigration } from '../migrations.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import type { Run } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
@@ -25,8 +26,8 @@ export interface RunEngine {
   retry(run: Run, signal?: AbortSignal): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
-  /** Current progress of the run, in any process. */
-  progress(runId: string): Promise<RunProgress>;
+  /** Current progress of the run, in any process. Its note says so if no worker can do the run's step. */
+  progress(run: Pick<Run, 'id' | 'state' | 'stepId' | 'stepVersion'>): Promise<RunProgress>;
   /** A number that changes whenever the progress of the launch's runs has changed and the launch itself does not say so. */
   progressChangesOf(launchId: string): number;
   /** Starts to take runs, including those that an earlier process left unfinished, and returns how many those were. */
@@ -45,10 +46,18 @@ export interface RunEngineOptions extends RunIntakeOptions {
       readonly stepConcurrency: number;
       /** Longest time for which a run waits for a platform or a machine that is out of order. */
       readonly platformPatienceMs: number;
+      /** Longest time for which steps and uploads go on after `stop`. Default: 0. */
+      readonly drainMs?: number;
+      /** Time after which an approved run fails if no worker could do its step. Default: 10 minutes. */
+      readonly strandedAfterMs?: number;
       /** A failure shows the stack of a defect. Default false. */
       readonly showDefects?: boolean;
     };
   readonly folders: AttemptFolders;
+  /** False while this machine cannot run steps: its disk is full, or no process can start. Default: true. */
+  readonly isMachineWell?: () => Promise<boolean>;
+  /** Called once if a newer release has changed the database so that this one cannot work with it. The engine then stops. */
+  readonly onOutdated?: () => void;
   /** Called with a launch whose token the platform refuses for good. */
   readonly onSessionOver?: (launchId: string) => Promise<void>;
   /** Runs the work of a state. Default: only that. */
@@ -74,10 +83,14 @@ const overlookedAfterMs = 10_000;
 /** Interval between removals of folders that nobody owns, and of leases of workers that died long ago. */
 const tidyEveryMs = 60_000;
 const forgottenAfterMs = 3_600_000;
-/** A claim that takes this long is repeated. */
+/** A claim that takes this long is checked by a read, because the run may have ended in the meantime. */
 const lateClaimMs = 2_000;
-/** Maximum number of claims in a row. */
-const maxClaims = 3;
+/** Interval between checks of this machine. */
+const machineEveryMs = 2_000;
+/** Pause of a worker that can do none of the runs that wait, so that others get them. */
+const restMs = 2_000;
+const strandedAfterMs = 10 * 60_000;
+const strandedEveryMs = 30_000;
 /** Pause before another attempt, after something outside stopped a run. */
 const tryAgainMs = 1_000;
 /** Interval at which a worker renews the tokens of launches whose approved runs wait for a worker. */
@@ -116,8 +129,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (!isAway(error)) options.log.error({ err: error }, what);
   });
   let stopping = false;
+  let ending: Promise<void> | null = null;
   /** Number of runs of this worker that have ended, and freed their folders. */
   let ended = 0;
+  /** False while this machine cannot run steps. */
+  let isWell = true;
+  /** Time until which this worker leaves the queue `process` to others. */
+  let restUntilMs = -Infinity;
+  const can = options.steps.steps.map(({ id, version }) => `${id}@${version}`);
   const stopped = new AbortController();
   const outage = new Outage(options.log, () => lease.now());
   /** Returns true if the database is away. The lease is then renewed at once, and runs wait for that renewal. */
@@ -131,9 +150,38 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   /** Takes a run from the queue: claims it for this worker, then drives it. */
   async function take({ runId, queueName }: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void> {
     if (stopping) throw new Released('the worker is stopping');
+    if (queue.isShared && queueName === 'process') return takeNext();
+    await takeRun(runId, queueName);
+  }
+
+  /** Takes the run whose turn it is, of those that this worker can do. */
+  async function takeNext(): Promise<void> {
+    const fromMs = lease.now();
+    const claimed = await store.claimNext(worker, can);
+    const run = claimed && (await confirmed(claimed, fromMs));
+    if (run) return begin(run, newEntry('process'));
+    if (claimed || !(await store.hasWaiting())) return;
+    restUntilMs = lease.now() + restMs;
+    throw new LeftToOthersError();
+  }
+
+  async function takeRun(runId: string, queueName: QueueName): Promise<void> {
     // This worker already drives it: a second attempt beside the first would only take its work away.
     if (activeRuns.has(runId)) return;
-    const entry: ActiveRun = {
+    const entry = newEntry(queueName);
+    activeRuns.set(runId, entry);
+    try {
+      const run = await claim(runId);
+      if (run === null) return leave(runId, entry);
+      begin(run, entry);
+    } catch (error) {
+      leave(runId, entry);
+      throw error;
+    }
+  }
+
+  function newEntry(queueName: QueueName): ActiveRun {
+    return {
       queueName,
       abort: new AbortController(),
       claim: 0,
@@ -143,30 +191,31 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       endedBefore: -1,
       done: Promise.resolve(),
     };
-    activeRuns.set(runId, entry);
-    try {
-      const run = await claim(runId);
-      if (run === null) return leave(runId, entry);
-      entry.claim = run.claim;
-      entry.launchId = run.launchId;
-      entry.done = drive(run, entry).finally(() => {
-        leave(runId, entry);
-        underWay.delete(entry.done);
-      });
-      underWay.add(entry.done);
-    } catch (error) {
-      leave(runId, entry);
-      throw error;
-    }
   }
 
-  /** Claims the run. Repeats a claim with a late answer, because the run may have ended in the meantime. */
+  function begin(run: Run, entry: ActiveRun): void {
+    activeRuns.set(run.id, entry);
+    entry.claim = run.claim;
+    entry.launchId = run.launchId;
+    entry.state = run.state;
+    entry.done = drive(run, entry).finally(() => {
+      leave(run.id, entry);
+      underWay.delete(entry.done);
+    });
+    underWay.add(entry.done);
+  }
+
   async function claim(runId: string): Promise<Run | null> {
-    for (let tries = 1; ; tries++) {
-      const fromMs = lease.now();
-      const run = await store.claim(runId, worker);
-      if (run === null || tries === maxClaims || lease.now() - fromMs < lateClaimMs) return run;
-    }
+    const fromMs = lease.now();
+    const run = await store.claim(runId, worker);
+    return run && confirmed(run, fromMs);
+  }
+
+  /** Returns the run that was claimed from `fromMs` on, or null if it is no longer this worker's after a late answer. */
+  async function confirmed(run: Run, fromMs: number): Promise<Run | null> {
+    if (lease.now() - fromMs < lateClaimMs) return run;
+    const current = await store.find(run.id);
+    return current && current.claim === run.claim && !isFinal(current.state) ? run : null;
   }
 
   /** After a hand-over from queue to queue this worker may already have the run again. */
@@ -258,8 +307,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Moves the run from this queue to the queue of its next stage. */
   async function handOver(run: Run, queueName: QueueName, entry: ActiveRun): Promise<void> {
-    const turn = queueName === 'process' ? await store.takeTurn(run) : 0;
-    await store.giveBack(run);
+    const turn = queueName === 'process' ? await store.handOver(run) : 0;
+    if (queueName !== 'process') await store.giveBack(run);
     leave(run.id, entry);
     await queue.add([{ runId: run.id, queueName, turn }]);
   }
@@ -275,6 +324,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (run === null) return null;
     // Either the run has ended or another worker has it by now, so this error is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
+    if (await passOn(run, error, entry)) return run;
     const failure = describeFailure(error, { withStack: settings.showDefects ?? false });
     const kind = failureKindOf(error);
     // Waits for a database without limit: while it is away, nothing can be committed either. Calls of the platform have used up their patience when they throw.
@@ -299,6 +349,44 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const failed = await store.transition(run, 'FAILED', { failure });
     options.onFailed?.(failure.code);
     return failed;
+  }
+
+  /** True if the error is of this machine (a full disk, no process), and not of the platform, the database or the run. */
+  const isOfMachine = (error: unknown) =>
+    failureKindOf(error) === 'transient' &&
+    !(error instanceof PlatformError) &&
+    !(error instanceof DatabaseUnavailableError) &&
+    !(error instanceof KitError && error.code === 'work_disk_full');
+
+  /** Gives the run with its turn to another worker if this machine failed it, and takes none until the machine is well again. */
+  async function passOn(run: Run, error: unknown, entry: ActiveRun): Promise<boolean> {
+    if (!queue.isShared || !isOfMachine(error) || stageOf(run.state)?.queueName !== 'process') return false;
+    noteMachine(false, error);
+    if (!(await store.canBeDone(run, { besides: worker }))) return false;
+    await folders.tidyRun(run.id).catch(() => {});
+    await store.giveBack(run);
+    leave(run.id, entry);
+    await queue.add([{ runId: run.id, queueName: 'process', turn: 0 }]);
+    return true;
+  }
+
+  function noteMachine(isWellNow: boolean, error?: unknown): void {
+    if (isWell && !isWellNow)
+      options.log.warn(
+        { ...(error !== undefined && { err: error }) },
+        'this machine cannot run steps: other workers get its runs',
+      );
+    if (!isWell && isWellNow) options.log.info({}, 'this machine can run steps again');
+    isWell = isWellNow;
+  }
+
+  /** Takes runs whose step no worker can do, so that they fail with the reason. */
+  async function takeStranded(): Promise<void> {
+    if (!lease.mayJudgeOthers) return;
+    for (const runId of await store.listStranded(settings.strandedAfterMs ?? strandedAfterMs)) {
+      if (stopping) return;
+      await takeRun(runId, 'process');
+    }
   }
 
   /**
@@ -358,8 +446,13 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   async function renew(): Promise<void> {
     const fromMs = lease.now();
+    if (queue.isShared && !stopping && (await store.isNewerThan(newestMigration))) {
+      options.onOutdated?.();
+      void stop().catch((error: unknown) => options.log.error({ err: error }, 'could not hand over all runs'));
+      return;
+    }
     // Only a write proves that the database works again, because reads also work on a full disk.
-    if (queue.isShared || outage.isOn) await store.renewLease(worker);
+    if (queue.isShared || outage.isOn) await store.renewLease(worker, can);
     const before = [...activeRuns].flatMap(([id, entry]) =>
       entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : [],
     );
@@ -393,7 +486,15 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await entry?.done.catch(() => {});
       return cancelled;
     },
-    progress: (runId) => progress.get(runId),
+    async progress(run) {
+      const known = await progress.get(run.id);
+      const waits = queue.isShared && known.note === null && stageOf(run.state)?.queueName === 'process';
+      if (!waits || activeRuns.has(run.id) || (await store.canBeDone(run))) return known;
+      return {
+        ...known,
+        note: `no worker has the step ${run.stepId} ${run.stepVersion} at the moment; the run waits for one`,
+      };
+    },
     progressChangesOf: (launchId) => progress.changesOf(launchId),
     async work() {
       await folders.tidy();
@@ -404,16 +505,32 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       if (stopping) return 0;
       repeats.every(renewEveryMs, 'could not renew the lease', async () => lease.isDue && renewLease());
       repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => recover(overlookedAfterMs));
-      if (queue.isShared)
+      if (queue.isShared) {
         repeats.every(keepAliveEveryMs, 'could not keep the tokens of waiting runs alive', keepTokensAlive);
+        repeats.every(
+          Math.min(strandedEveryMs, settings.strandedAfterMs ?? strandedAfterMs),
+          'could not look for runs that no worker can do',
+          takeStranded,
+        );
+        repeats.every(machineEveryMs, 'could not check this machine', async () =>
+          noteMachine((await options.isMachineWell?.()) ?? true),
+        );
+      }
       repeats.every(tidyEveryMs, 'could not remove abandoned work folders and workers', async () => {
         await folders.tidy();
         await store.forgetWorkers(forgottenAfterMs);
       });
       return recover(0);
     },
-    async stop() {
+    stop,
+  };
+
+  function stop(): Promise<void> {
+    return (ending ??= endWork());
+
+    async function endWork(): Promise<void> {
       stopping = true;
+      if (settings.drainMs) await drain(settings.drainMs);
       stopped.abort(new Released('the worker is stopping'));
       const ended = repeats.stop();
       for (const { abort } of activeRuns.values()) abort.abort(new Released('the worker is stopping'));
@@ -423,8 +540,33 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await Promise.race([release(), sleep(releaseWithinMs, undefined, { ref: false })]);
       await queue.close();
       await progress.close();
-    },
-  };
+    }
+  }
+
+  /** Hands over runs that wait, and lets steps and uploads end within `drainMs`. Resolves early if nothing is left. */
+  async function drain(drainMs: number): Promise<void> {
+    const working: Promise<void>[] = [];
+    for (const [id, entry] of activeRuns) {
+      if (stageOf(entry.state)?.queueName !== 'wait') {
+        working.push(entry.done);
+        continue;
+      }
+      entry.abort.abort(new Released('the worker is stopping'));
+      if (!queue.isShared) continue;
+      void entry.done
+        .then(() => store.giveBack({ id, claim: entry.claim }))
+        .then(() => queue.add([{ runId: id, queueName: 'wait', turn: 0 }]))
+        .catch((error: unknown) => options.log.warn({ err: error, runId: id }, 'could not hand over a run'));
+    }
+    if (working.length > 0)
+      options.log.info({ runs: working.length, drainMs }, 'the worker ends when its steps and uploads have ended');
+    const late = new AbortController();
+    await Promise.race([
+      Promise.allSettled(working),
+      sleep(drainMs, undefined, { signal: late.signal }).catch(() => {}),
+    ]);
+    late.abort();
+  }
 
   /** Other workers then go on at once. Without the database they find the runs when the lease is over. */
   async function release(): Promise<void> {
@@ -452,7 +594,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   function capacity(queueName: QueueName): number {
+    if (stopping) return 0;
     if (queueName === 'wait') return maxActive - activeRuns.size;
+    if (queue.isShared && (!isWell || lease.now() < restUntilMs)) return 0;
     const inSteps = [...activeRuns.values()].filter(
       (activeRun) => activeRun.queueName === 'process' && activeRun.state !== 'UPLOADING',
     ).length;

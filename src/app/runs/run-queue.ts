@@ -28,9 +28,19 @@ export interface RunQueue {
   close(): Promise<void>;
 }
 
+/** Other workers have to take the run: this one cannot do it. */
+export class LeftToOthersError extends Error {
+  constructor() {
+    super('this worker cannot do the runs that wait');
+  }
+}
+
 /** The part of a worker that a queue calls. */
 export interface QueueWorker {
-  /** Resolves when this worker has the run, or when nobody needs to take it. If it rejects, the queue offers the run again, to this worker or another. */
+  /**
+   * Resolves when this worker has a run, or when nobody needs to take one. In the queue `process` of several workers it is the run whose turn it is, of those that
+   * the worker can do. If it rejects, the queue offers the run again, to this worker or another.
+   */
   take(run: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void>;
   /** Returns the number of runs of the queue that the worker can take now. */
   capacity(queueName: QueueName): number;

@@ -51,7 +51,7 @@ export function runViewer({
   steps: StepHost;
 }) {
   const view = async (run: Run, histories: ReadonlyMap<string, readonly RunStateChange[]>): Promise<RunView> => {
-    const progress = isFinal(run.state) ? noProgress : await engine.progress(run.id);
+    const progress = isFinal(run.state) ? noProgress : await engine.progress(run);
     return viewRun(run, histories.get(run.id) ?? [], progress, steps);
   };
   return {

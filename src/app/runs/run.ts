@@ -112,7 +112,7 @@ export interface UnfinishedRun {
   readonly id: string;
   readonly owner: string;
   readonly state: RunState;
-  /** Result of `RunStore.takeTurn`, or 0 before that call. */
+  /** Result of `RunStore.handOver`, or 0 before that call. */
   readonly turn: number;
 }
 
@@ -149,10 +149,18 @@ export interface RunStore {
   /** Launches with approved runs that no worker has. */
   listWaitingLaunches(): Promise<string[]>;
   /**
-   * Gives the run its turn among those that wait for processing, and keeps it: after all of its owner's, and not before the
-   * first that waits. So owners take turns, however many runs one has and whenever another comes.
+   * Gives the run back with a turn among those that wait for processing: after all of its owner's, and after the turn that was served last.
+   * So owners take turns, however many runs one has and whenever another comes. Returns the turn.
    */
-  takeTurn(run: Pick<Run, 'id' | 'owner'>): Promise<number>;
+  handOver(run: Pick<Run, 'id' | 'owner' | 'claim'>): Promise<number>;
+  /** Claims the waiting run whose turn is next, of those that the worker can do (`id@version` of steps). Null if there is none. */
+  claimNext(worker: string, can: readonly string[]): Promise<Run | null>;
+  /** True if a run waits for processing, whoever can do it. */
+  hasWaiting(): Promise<boolean>;
+  /** Waiting runs that no worker of the last `forMs` could do. */
+  listStranded(forMs: number): Promise<string[]>;
+  /** True if a living worker can do the step. `besides`: another one than this. */
+  canBeDone(step: Pick<Run, 'stepId' | 'stepVersion'>, options?: { readonly besides?: string }): Promise<boolean>;
   /** Counts one user's unfinished runs over all launches. */
   countUnfinishedOf(owner: string): Promise<number>;
   /** Summary of the run's output, for people. Null if there is none. */
@@ -168,8 +176,8 @@ export interface RunStore {
   beganBefore(run: Pick<Run, 'id' | 'owner' | 'createdAtMs'>): Promise<Pick<Run, 'stepId' | 'input'>[]>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
-  /** Says that the worker lives: for `leaseMs` nobody else can claim what it has. */
-  renewLease(worker: string): Promise<void>;
+  /** Says that the worker lives and what it can do: for `leaseMs` nobody else can claim what it has. Default of `can`: every step. */
+  renewLease(worker: string, can?: readonly string[]): Promise<void>;
   /** The claims of the unfinished runs that the worker has, by run. */
   heldBy(worker: string): Promise<Map<string, number>>;
   /** Gives back all runs that the worker has, ends its lease, and returns those runs. */
@@ -183,6 +191,8 @@ export interface RunStore {
     launchIds: readonly string[],
     options?: { readonly unfinished?: boolean },
   ): Promise<ReadonlySet<string>>;
+  /** True if a newer release has changed the schema so that a process whose newest migration this is cannot work with it. */
+  isNewerThan(migration: string): Promise<boolean>;
   /** Resolves where the store answers. */
   check(): Promise<void>;
   /** Default: runs of all states. */

@@ -1,4 +1,11 @@
-import { sql, type ExpressionBuilder, type RawBuilder } from 'kysely';
+import {
+  sql,
+  type ExpressionBuilder,
+  type RawBuilder,
+  type Transaction,
+  type UpdateQueryBuilder,
+  type UpdateResult,
+} from 'kysely';
 import type { AppDatabase, AppTables } from '../database.ts';
 import { outputSummary, type OutputSummary } from '../processing/output-summary.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
@@ -21,6 +28,12 @@ import { leaseMs } from './worker-lease.ts';
 const forgottenAtOnce = 200;
 const dayMs = 86_400_000;
 const unfinished = runStates.filter((state) => !isFinal(state));
+/** States of the queue `process`. */
+const waitingStates = ['APPROVED', 'PROCESSING'] as const satisfies readonly RunState[];
+
+/** True if a row of `workers` can do a step, which is SQL of its `id@version`. */
+const canDo = (step: RawBuilder<unknown>) =>
+  sql<boolean>`(workers.can is null or workers.can like '%"' || ${step} || '"%')`;
 
 /** Milliseconds since 1970 by PostgreSQL's clock. */
 const postgresNow = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
@@ -30,11 +43,13 @@ export class SqlRunStore implements RunStore {
   #database: AppDatabase;
   #now: () => number;
   #leaseNow: () => RawBuilder<number>;
+  #isShared: boolean;
 
   /** `isShared`: many processes use the database, and leases are measured by its clock, not by theirs. */
   constructor(database: AppDatabase, now: () => number, { isShared = false } = {}) {
     this.#database = database;
     this.#now = now;
+    this.#isShared = isShared;
     this.#leaseNow = () => (isShared ? postgresNow : sql<number>`cast(${now()} as bigint)`);
   }
 
@@ -159,23 +174,91 @@ export class SqlRunStore implements RunStore {
     return rows.map((row) => row.launch_id);
   }
 
-  takeTurn({ id, owner }: Pick<Run, 'id' | 'owner'>): Promise<number> {
+  handOver({ id, owner, claim }: Pick<Run, 'id' | 'owner' | 'claim'>): Promise<number> {
     return this.#database.transaction().execute(async (trx) => {
-      const waiting = trx.selectFrom('runs').where('state', 'in', ['APPROVED', 'PROCESSING']).where('id', '!=', id);
-      const { last } = await waiting
+      // The row is a lock: hand-overs at once would all read the same last turn.
+      const { served } = await trx
+        .updateTable('turns')
+        .set((of) => ({ served: of.ref('served') }))
+        .returning('served')
+        .executeTakeFirstOrThrow();
+      const { last } = await trx
+        .selectFrom('runs')
         .select((of) => of.fn.max<number | null>('turn').as('last'))
+        .where('state', 'in', waitingStates)
+        .where('id', '!=', id)
         .where('owner', '=', owner)
         // Other approved runs have no turn yet, because their workers have not handed them over.
         .where((of) => of.or([of('worker', 'is', null), of('state', '=', 'PROCESSING')]))
         .executeTakeFirstOrThrow();
-      const { first } = await waiting
-        .select((of) => of.fn.min<number | null>('turn').as('first'))
-        .where('worker', 'is', null)
-        .executeTakeFirstOrThrow();
-      const turn = Math.max(last === null ? 0 : last + 1, first ?? 0);
-      await trx.updateTable('runs').set({ turn }).where('id', '=', id).execute();
+      const turn = Math.max(last ?? 0, served) + 1;
+      const { numUpdatedRows } = await trx
+        .updateTable('runs')
+        .set({ turn, worker: null })
+        .where('id', '=', id)
+        .where('claim', '=', claim)
+        .executeTakeFirst();
+      if (numUpdatedRows > 0n) await endStage(trx, id, 'given back', this.#now());
       return turn;
     });
+  }
+
+  claimNext(worker: string, can: readonly string[]): Promise<Run | null> {
+    return this.#database.transaction().execute(async (trx) => {
+      const next = trx
+        .selectFrom('runs')
+        .select('id')
+        .where('state', 'in', waitingStates)
+        .where(sql<string>`step_id || '@' || step_version`, 'in', can)
+        .where((of) =>
+          of.or([of('worker', 'is', null), of.and([of('worker', '!=', worker), of.not(this.#isHeld(of))])]),
+        )
+        .orderBy('turn')
+        .orderBy('updated_at')
+        .limit(1);
+      const found = await (this.#isShared ? next.forUpdate().skipLocked() : next).executeTakeFirst();
+      if (!found) return null;
+      const taken = await this.#take(trx, worker, trx.updateTable('runs').where('id', '=', found.id));
+      if (!taken) return null;
+      await trx.updateTable('turns').set({ served: taken.turn }).where('served', '<', taken.turn).execute();
+      return taken.run;
+    });
+  }
+
+  async hasWaiting(): Promise<boolean> {
+    const row = await this.#database
+      .selectFrom('runs')
+      .select('id')
+      .where('state', 'in', waitingStates)
+      .where('worker', 'is', null)
+      .limit(1)
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  async listStranded(forMs: number): Promise<string[]> {
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select('id')
+      .where('state', 'in', waitingStates)
+      .where('worker', 'is', null)
+      .where('updated_at', '<=', this.#now() - forMs)
+      .where((of) => of.not(this.#isAbleWorker(of, forMs)))
+      .execute();
+    return rows.map(({ id }) => id);
+  }
+
+  async canBeDone(
+    { stepId, stepVersion }: Pick<Run, 'stepId' | 'stepVersion'>,
+    { besides }: { readonly besides?: string } = {},
+  ): Promise<boolean> {
+    const workers = this.#database.selectFrom('workers').select('name');
+    const row = await (besides === undefined ? workers : workers.where('name', '!=', besides))
+      .where(sql<boolean>`alive_at > ${this.#leaseNow()} - ${leaseMs}`)
+      .where(canDo(sql`${`${stepId}@${stepVersion}`}`))
+      .limit(1)
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
   async countUnfinishedOf(owner: string): Promise<number> {
@@ -227,20 +310,30 @@ export class SqlRunStore implements RunStore {
 
   claim(id: string, worker: string): Promise<Run | null> {
     return this.#database.transaction().execute(async (trx) => {
-      const row = await trx
+      const claimable = trx
         .updateTable('runs')
-        .set((of) => ({ claim: of('claim', '+', 1), worker }))
         .where('id', '=', id)
         .where('state', 'in', unfinished)
-        .where((of) => of.or([of('worker', 'is', null), of('worker', '=', worker), of.not(this.#isHeld(of))]))
-        .returningAll()
-        .executeTakeFirst();
-      if (!row) return null;
-      const run = fromRow(row);
-      await endStage(trx, id, 'abandoned', this.#now());
-      await beginStage(trx, run, worker, this.#now());
-      return run;
+        .where((of) => of.or([of('worker', 'is', null), of('worker', '=', worker), of.not(this.#isHeld(of))]));
+      return (await this.#take(trx, worker, claimable))?.run ?? null;
     });
+  }
+
+  /** Claims the one run of an update, and begins its stage. */
+  async #take(
+    trx: Transaction<AppTables>,
+    worker: string,
+    claimable: UpdateQueryBuilder<AppTables, 'runs', 'runs', UpdateResult>,
+  ): Promise<{ run: Run; turn: number } | null> {
+    const row = await claimable
+      .set((of) => ({ claim: of('claim', '+', 1), worker }))
+      .returningAll()
+      .executeTakeFirst();
+    if (!row) return null;
+    const run = fromRow(row);
+    await endStage(trx, run.id, 'abandoned', this.#now());
+    await beginStage(trx, run, worker, this.#now());
+    return { run, turn: row.turn };
   }
 
   async giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void> {
@@ -255,12 +348,13 @@ export class SqlRunStore implements RunStore {
     });
   }
 
-  async renewLease(worker: string): Promise<void> {
+  async renewLease(worker: string, steps?: readonly string[]): Promise<void> {
     const alive_at = this.#leaseNow();
+    const can = steps ? JSON.stringify(steps) : null;
     await this.#database
       .insertInto('workers')
-      .values({ name: worker, alive_at })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ alive_at }))
+      .values({ name: worker, alive_at, can })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ alive_at, can }))
       .execute();
   }
 
@@ -276,7 +370,12 @@ export class SqlRunStore implements RunStore {
 
   release(worker: string): Promise<UnfinishedRun[]> {
     return this.#database.transaction().execute(async (trx) => {
-      await trx.deleteFrom('workers').where('name', '=', worker).execute();
+      // Its row stays for a while: runs of its steps wait for a worker like it.
+      await trx
+        .updateTable('workers')
+        .set({ alive_at: sql<number>`${this.#leaseNow()} - ${leaseMs}` })
+        .where('name', '=', worker)
+        .execute();
       const rows = await trx
         .updateTable('runs')
         .set({ worker: null })
@@ -307,6 +406,17 @@ export class SqlRunStore implements RunStore {
     const isLiving = sql<boolean>`workers.alive_at > ${this.#leaseNow()} - ${leaseMs}`;
     return of.exists(
       of.selectFrom('workers').select('workers.name').whereRef('workers.name', '=', 'runs.worker').where(isLiving),
+    );
+  }
+
+  /** A worker of the last `forMs` can do the run's step. */
+  #isAbleWorker(of: ExpressionBuilder<AppTables, 'runs'>, forMs: number) {
+    return of.exists(
+      of
+        .selectFrom('workers')
+        .select('workers.name')
+        .where(sql<boolean>`workers.alive_at > ${this.#leaseNow()} - ${forMs}`)
+        .where(canDo(sql`runs.step_id || '@' || runs.step_version`)),
     );
   }
 
@@ -363,6 +473,11 @@ export class SqlRunStore implements RunStore {
     const query = this.#database.selectFrom('runs').select('launch_id').distinct().where('launch_id', 'in', launchIds);
     const rows = await (open ? query.where('state', 'in', unfinished) : query).execute();
     return new Set(rows.map((row) => row.launch_id));
+  }
+
+  async isNewerThan(migration: string): Promise<boolean> {
+    const floor = await this.#database.selectFrom('schema_floor').select('oldest').executeTakeFirst();
+    return floor !== undefined && floor.oldest > migration;
   }
 
   async check(): Promise<void> {

@@ -255,28 +255,104 @@ export function runStoreSuite(
 
   check('owners take turns, and a run that waits keeps its turn', async () => {
     const approved = async (owner: string) => {
-      const run = await store.claim((await added({ owner })).id, 'turns');
+      const run = await store.claim((await added({ owner, stepId: 'in-turn' })).id, 'turns');
       const waiting = await store.transition(run!, 'AWAITING_APPROVAL', { operationId: 'o' });
       return store.transition(waiting, 'APPROVED');
     };
-    /** Hands a run over, like a worker. */
-    const turnOf = async (run: Run) => {
-      const turn = await store.takeTurn(run);
-      await store.giveBack(run);
-      return turn;
-    };
+    const turnOf = (run: Run) => store.handOver(run);
     const many = [await approved('many'), await approved('many'), await approved('many')];
     const first = await turnOf(many[0]!);
     expect([await turnOf(many[1]!), await turnOf(many[2]!)]).toEqual([first + 1, first + 2]);
     // One that comes now is not behind what `many` has waiting, and not before what waits already.
     const one = await approved('one');
     expect(await turnOf(one)).toBe(first);
-    for (const { id } of [many[0]!, one]) await store.transition((await store.claim(id, 'turns'))!, 'PROCESSING');
+    const can = [`${one.stepId}@${one.stepVersion}`];
+    for (const { id } of [many[0]!, one]) {
+      const next = await store.claimNext('turns', can);
+      expect(next?.id).toBe(id);
+      await store.transition(next!, 'PROCESSING');
+    }
     expect(await turnOf(await approved('one'))).toBe(first + 1);
     const orphans = await store.listOrphans('another');
     expect(orphans.find(({ id }) => id === many[2]!.id)?.turn).toBe(first + 2);
     for (const { id } of orphans) await store.claim(id, 'turns');
-    await store.release('turns');
+    await endAllOf('turns');
+  });
+
+  /** Ends what a worker has, so that later tests see none of it. */
+  async function endAllOf(worker: string): Promise<void> {
+    for (const id of (await store.heldBy(worker)).keys()) await store.transition((await store.find(id))!, 'CANCELLED');
+  }
+
+  /** A run that waits for its turn. */
+  async function waitingRun(owner: string, facts: Partial<Run> = {}): Promise<Run> {
+    const claimed = (await store.claim((await added({ owner, ...facts })).id, 'fleet'))!;
+    const asked = await store.transition(claimed, 'AWAITING_APPROVAL', { operationId: 'o' });
+    const run = await store.transition(asked, 'APPROVED');
+    await store.handOver(run);
+    return run;
+  }
+
+  check('a user with many runs has a turn in every round while another user comes after each', async () => {
+    const step = { stepId: 'turns', stepVersion: '1' };
+    for (let i = 0; i < 12; i++) await waitingRun('heavy', step);
+    const served: string[] = [];
+    for (let i = 0; i < 24; i++) {
+      await waitingRun(`light-${i}`, step);
+      const next = (await store.claimNext('turns', ['turns@1']))!;
+      served.push(next.owner);
+      await store.transition(next, 'CANCELLED');
+    }
+    // Round robin: who is served goes to the end, behind those who came meanwhile.
+    const rounds: string[] = [];
+    for (let i = 0, waiting = ['heavy']; i < 24; i++) {
+      const [first = '', ...others] = [...waiting, `light-${i}`];
+      rounds.push(first);
+      waiting = first === 'heavy' ? [...others, first] : others;
+    }
+    const turnsOf = (order: readonly string[]) => order.filter((owner) => owner === 'heavy').length;
+    expect(Math.abs(turnsOf(served) - turnsOf(rounds)) <= 1).toBe(true);
+    expect(turnsOf(rounds)).toBe(6);
+    while (await store.claimNext('turns', ['turns@1']));
+    await endAllOf('turns');
+  });
+
+  check('runs that are handed over at once have a turn each', async () => {
+    const step = { stepId: 'bulk', stepVersion: '1' };
+    const runs = await Promise.all(Array.from({ length: 20 }, () => added({ owner: 'bulk', ...step })));
+    const claimed: Run[] = [];
+    for (const { id } of runs) {
+      const run = await store.transition((await store.claim(id, 'fleet'))!, 'AWAITING_APPROVAL', { operationId: 'o' });
+      claimed.push(await store.transition(run, 'APPROVED'));
+    }
+    const turns = await Promise.all(claimed.map((run) => store.handOver(run)));
+    expect(new Set(turns).size).toBe(20);
+    while (await store.claimNext('bulk', ['bulk@1']));
+    await endAllOf('bulk');
+  });
+
+  check('a worker claims only what it can do, and what nobody can do is found', async () => {
+    // Without the workers of other tests.
+    subject = await open(() => (clock += 1));
+    store = subject.store;
+    const run = await waitingRun('user', { stepId: 'new', stepVersion: '2.0.0' });
+    expect(await store.claimNext('old', ['new@1.0.0', 'old@1.0.0'])).toBeNull();
+    expect(await store.hasWaiting()).toBe(true);
+    await store.renewLease('old', ['new@1.0.0']);
+    clock += 60_000;
+    expect(await store.listStranded(30_000)).toContain(run.id);
+    expect(await store.listStranded(90_000)).toEqual([]);
+    expect(await store.canBeDone(run)).toBe(false);
+    await store.renewLease('able', ['new@2.0.0', 'old@1.0.0']);
+    expect(await store.listStranded(30_000)).toEqual([]);
+    expect([await store.canBeDone(run), await store.canBeDone(run, { besides: 'able' })]).toEqual([true, false]);
+    const claimed = await store.claimNext('able', ['new@2.0.0', 'old@1.0.0']);
+    expect(claimed).toMatchObject({ id: run.id, claim: 2 });
+    // A living worker has it.
+    expect(await store.claimNext('other', ['new@2.0.0'])).toBeNull();
+    expect(await store.claimNext('able', ['new@2.0.0'])).toBeNull();
+    await endAllOf('able');
+    await Promise.all(['old', 'able'].map((worker) => store.release(worker)));
   });
 
   check('lists a launch in pages, newest first, though runs are added meanwhile', async () => {

@@ -1,4 +1,4 @@
-import { abortableSleep, PlatformError, type CallOptions, type LaunchCalls } from '../../../platform-client/index.ts';
+import { abortableSleep, PlatformError, type LaunchCalls } from '../../../platform-client/index.ts';
 import { noProgress } from '../run-progress.ts';
 import type { RunState } from '../run-state.ts';
 import type { Run, RunFacts } from '../run.ts';
@@ -12,16 +12,13 @@ type CallingContext = Pick<StageContext, 'patience' | 'now' | 'signal' | 'report
 
 /** The calls of a launch, each repeated while the platform is away. Polls and renewals are not repeated: the next one takes their place. */
 export function patientCalls(calls: LaunchCalls, context: CallingContext): LaunchCalls {
-  const patient =
-    <Input, Output>(call: (input: Input, options?: CallOptions) => Promise<Output>) =>
-    (input: Input, options?: CallOptions) =>
-      retryWhileDown(context, () => call(input, options));
+  const patient = <T>(call: () => Promise<T>) => retryWhileDown(context, call);
   return {
     ...calls,
-    createOperation: patient(calls.createOperation),
-    initiateUpload: patient(calls.initiateUpload),
-    uploadChunk: patient(calls.uploadChunk),
-    completeUpload: patient(calls.completeUpload),
+    createOperation: (input, options) => patient(() => calls.createOperation(input, options)),
+    initiateUpload: (upload, options) => patient(() => calls.initiateUpload(upload, options)),
+    uploadChunk: (input, options) => patient(() => calls.uploadChunk(input, options)),
+    completeUpload: (completion, options) => patient(() => calls.completeUpload(completion, options)),
   };
 }
 

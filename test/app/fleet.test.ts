@@ -1,0 +1,251 @@
+// @module-tag all
+/** Workers beside each other: releases with other steps, a machine that fails, a worker that ends, a newer database. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import { assumedLimits } from '../../src/contract/index.ts';
+import { Secret } from '../../src/app/config.ts';
+import { openDatabase, type AppDatabase } from '../../src/app/database.ts';
+import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
+import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
+import type { StepHost } from '../../src/app/processing/step-host.ts';
+import { createRunEngine, type RunEngineOptions } from '../../src/app/runs/run-engine.ts';
+import { localProgress } from '../../src/app/runs/run-progress.ts';
+import { LeftToOthersError, type QueuedRun, type QueueWorker, type RunQueue } from '../../src/app/runs/run-queue.ts';
+import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
+import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
+import { WorkFolders } from '../../src/app/runs/work-folders.ts';
+import { StepVersionGoneError } from '../../src/app/processing/step-host.ts';
+import type { LaunchCalls } from '../../src/platform-client/index.ts';
+import { ndvi as step } from '../../src/steps/index.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { testFolder } from '../support/folders.ts';
+
+/** A queue that several engines of this process share, with the manners of pg-boss: one job for each run, given again a moment after a refusal. */
+class SharedQueue {
+  readonly jobs: QueuedRun[] = [];
+
+  open(): RunQueue {
+    const stopping = new AbortController();
+    const loops: Promise<void>[] = [];
+    const serve = async (queueName: QueuedRun['queueName'], worker: QueueWorker) => {
+      while (!stopping.signal.aborted) {
+        const at = worker.capacity(queueName) > 0 ? this.jobs.findIndex((job) => job.queueName === queueName) : -1;
+        const [job] = at < 0 ? [] : this.jobs.splice(at, 1);
+        if (job)
+          await worker.take(job).catch((error: unknown) => {
+            if (!(error instanceof LeftToOthersError)) worker.log.warn({ err: error }, 'given again');
+            setTimeout(() => this.jobs.push(job), 50).unref();
+          });
+        await sleep(5);
+      }
+    };
+    return {
+      isShared: true,
+      add: async (runs) => {
+        for (const run of runs) if (!this.jobs.some(({ runId }) => runId === run.runId)) this.jobs.push(run);
+      },
+      work: async (worker) => void loops.push(serve('wait', worker), serve('process', worker)),
+      stop: async () => {
+        stopping.abort();
+        await Promise.all(loops);
+      },
+      close: async () => {},
+    };
+  }
+}
+
+interface WorkerOptions {
+  readonly version?: string;
+  /** Runs in place of the step. */
+  readonly process?: () => Promise<void>;
+  readonly isMachineWell?: () => Promise<boolean>;
+  readonly drainMs?: number;
+  readonly strandedAfterMs?: number;
+}
+
+/** A fleet over one database, with a platform that approves at the second poll. */
+async function startFleet() {
+  const folder = await testFolder();
+  const database: AppDatabase = await openDatabase({ dataDir: folder, databaseUrl: null });
+  cleanUpLater(() => database.destroy());
+  await new SqlLaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin(
+    { id: 'launch', user: { id: 'u' }, createdAtMs: 0 },
+    'token',
+    { token: 'token', expiresAtMs: null },
+  );
+  const store = new SqlRunStore(database, Date.now);
+  const queue = new SharedQueue();
+  const done: { worker: string; runId: string }[] = [];
+  const logged: string[] = [];
+  const logger: RunEngineOptions['log'] = {
+    info: (_facts, message) => void logged.push(message),
+    warn: (_facts, message) => void logged.push(message),
+    error: (_facts, message) => void logged.push(message),
+    child: () => logger,
+  };
+
+  async function worker(name: string, options: WorkerOptions = {}) {
+    const own = { ...step, version: options.version ?? step.version };
+    const host = {
+      steps: [own],
+      find: () => own,
+      check: async () => ({ step: own, parameters: {} }),
+      load: () => ({ running: 0, waiting: 0 }),
+      run: async ({ workFolder, stepVersion }: { workFolder: string; stepVersion: string }) => {
+        if (stepVersion !== own.version) throw new StepVersionGoneError(own, stepVersion);
+        await mkdir(join(workFolder, 'output'), { recursive: true });
+        await options.process?.();
+        const path = join(workFolder, 'output', 'out.tif');
+        await writeFile(path, 'pixels');
+        done.push({ worker: name, runId: workFolder });
+        return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null, provenance: null };
+      },
+    } as unknown as StepHost;
+    const calls = {
+      createOperation: async () => ({ operationId: 'op', expiresAt: undefined }),
+      getOperation: async () => ({ status: 'APPROVED' }),
+      initiateUpload: async () => ({ uploadId: 'u', key: 'k' }),
+      uploadChunk: async () => ({}),
+      completeUpload: async () => ({ fileId: 'file', size: 6 }),
+      keepAlive: async () => {},
+    } as unknown as LaunchCalls;
+    const onOutdated = vi.fn();
+    const engine = createRunEngine({
+      store,
+      queue: queue.open(),
+      progress: localProgress(),
+      lease: new WorkerLease(name, { isShared: true }),
+      callsOf: () => calls,
+      ownerOf: async () => 'u',
+      steps: host,
+      settings: {
+        ...{ pollIntervalMs: 2_000, uploadPartBytes: 1_000, refusedFields: [], limits: assumedLimits },
+        ...{ platformPatienceMs: 60_000, stepConcurrency: 1, stepQueue: 100, runsPerUser: 100 },
+        drainMs: options.drainMs ?? 0,
+        ...(options.strandedAfterMs !== undefined && { strandedAfterMs: options.strandedAfterMs }),
+      },
+      folders: new WorkFolders(join(folder, `work-${name}`), store),
+      now: Date.now,
+      log: logger,
+      onOutdated,
+      ...(options.isMachineWell && { isMachineWell: options.isMachineWell }),
+    });
+    cleanUpLater(() => engine.stop());
+    await engine.work();
+    return { engine, onOutdated };
+  }
+
+  const wanted = { stepId: step.id, parameters: {}, input: { type: 'synthetic', size: 64 } } as const;
+  const stateOf = async (id: string) => (await store.find(id))?.state;
+  return { database, store, worker, done, logged, wanted, stateOf };
+}
+
+const within = { timeout: 20_000, interval: 50 };
+
+test('a roll-out with another version of a step: each worker does the runs of its version, and none fails', async () => {
+  const { worker, store, done, wanted, stateOf } = await startFleet();
+  const old = await worker('old', { version: '1.0.0' });
+  const next = await worker('new', { version: '2.0.0' });
+  const ofOld = await Promise.all([1, 2, 3].map(() => old.engine.start('launch', wanted)));
+  const ofNew = await Promise.all([1, 2, 3].map(() => next.engine.start('launch', wanted)));
+  for (const { id } of [...ofOld, ...ofNew])
+    await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
+  const workersOf = async (runs: readonly { id: string }[]) =>
+    new Set(
+      (await Promise.all(runs.map(({ id }) => store.stages(id))))
+        .flat()
+        .filter(({ state }) => state === 'PROCESSING')
+        .map((stage) => stage.worker),
+    );
+  expect([await workersOf(ofOld), await workersOf(ofNew)]).toEqual([new Set(['old']), new Set(['new'])]);
+  expect(done).toHaveLength(6);
+});
+
+test('a run whose step no worker has waits, says so, and fails with the reason', async () => {
+  const { worker, store, wanted, stateOf } = await startFleet();
+  const old = await worker('old', { version: '1.0.0', drainMs: 0 });
+  const waiting = await old.engine.start('launch', wanted);
+  await old.engine.stop();
+  const next = await worker('new', { version: '2.0.0', strandedAfterMs: 6_000 });
+  await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('APPROVED'), within);
+  await sleep(1_000);
+  const run = (await store.find(waiting.id))!;
+  expect(run.state).toBe('APPROVED');
+  expect((await next.engine.progress(run)).note).toMatch(/no worker has the step ndvi 1\.0\.0 at the moment/);
+  await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('FAILED'), within);
+  expect((await store.find(waiting.id))!.failure).toMatchObject({ code: 'step_version_gone' });
+}, 40_000);
+
+test('a worker whose disk is full leaves its runs to another, and takes none until its own check passes', async () => {
+  const { worker, store, done, logged, wanted, stateOf } = await startFleet();
+  let isFull = true;
+  const full = await worker('full', {
+    process: async () => {
+      if (isFull) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+    },
+    isMachineWell: async () => !isFull,
+  });
+  const runs = await Promise.all([1, 2, 3, 4].map(() => full.engine.start('launch', wanted)));
+  await worker('well', { process: () => sleep(200) });
+  for (const { id } of runs) await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
+  expect(new Set(done.map(({ worker: name }) => name))).toEqual(new Set(['well']));
+  const attempts = (await Promise.all(runs.map(({ id }) => store.stages(id)))).flat();
+  expect(attempts.filter((stage) => stage.worker === 'full' && stage.state === 'PROCESSING').length).toBeLessThan(8);
+  isFull = false;
+  await vi.waitFor(() => expect(logged).toContain('this machine can run steps again'), within);
+});
+
+test('a worker that drains ends its step and hands over what waits', async () => {
+  const { worker, store, done, wanted, stateOf } = await startFleet();
+  let isRunning = false;
+  const ending = await worker('ending', {
+    drainMs: 15_000,
+    process: async () => {
+      isRunning = true;
+      await sleep(2_500);
+    },
+  });
+  const inStep = await ending.engine.start('launch', wanted);
+  await vi.waitFor(() => expect(isRunning).toBe(true), within);
+  const waits = await ending.engine.start('launch', wanted);
+  await vi.waitFor(async () => expect(await stateOf(waits.id)).toBe('AWAITING_APPROVAL'), within);
+  await worker('staying');
+  const stopped = ending.engine.stop();
+  await vi.waitFor(async () => expect(await stateOf(waits.id)).toBe('COMPLETED'), within);
+  await stopped;
+  expect(await stateOf(inStep.id)).toBe('COMPLETED');
+  expect(done.map(({ worker: name }) => name).toSorted()).toEqual(['ending', 'staying']);
+  const stages = await store.stages(inStep.id);
+  expect(stages.filter(({ state }) => state === 'PROCESSING')).toHaveLength(1);
+  await expect(ending.engine.start('launch', wanted)).rejects.toMatchObject({ code: 'shutting_down' });
+});
+
+test('a step that outlasts the drain goes to another worker', async () => {
+  const { worker, done, wanted, stateOf } = await startFleet();
+  let isRunning = false;
+  const ending = await worker('ending', {
+    drainMs: 300,
+    process: async () => {
+      isRunning = true;
+      await sleep(4_000);
+    },
+  });
+  const run = await ending.engine.start('launch', wanted);
+  await vi.waitFor(() => expect(isRunning).toBe(true), within);
+  await worker('staying');
+  await ending.engine.stop();
+  await vi.waitFor(async () => expect(await stateOf(run.id)).toBe('COMPLETED'), within);
+  expect(done.at(-1)!.worker).toBe('staying');
+});
+
+test('a worker stands aside when a newer release has changed the database so that it cannot work with it', async () => {
+  const { worker, database, wanted, stateOf } = await startFleet();
+  const old = await worker('old');
+  expect(old.onOutdated).not.toHaveBeenCalled();
+  await database.updateTable('schema_floor').set({ oldest: '999-contract' }).execute();
+  await vi.waitFor(() => expect(old.onOutdated).toHaveBeenCalledOnce(), within);
+  await expect(old.engine.start('launch', wanted)).rejects.toMatchObject({ code: 'shutting_down' });
+  expect(await stateOf('none')).toBeUndefined();
+});
