@@ -29,7 +29,9 @@ import { launchRoutes } from './launch/routes.ts';
 import { launchSessions, rememberBegun, requireLaunchSession } from './launch/sessions.ts';
 import { createTraces } from './monitoring/traces.ts';
 import { createMetrics } from './monitoring/metrics.ts';
-import { hasFreeDisk } from './monitoring/readiness.ts';
+import { freeBytesOf, hasFreeDisk } from './monitoring/readiness.ts';
+import { newestMigration } from './migrations.ts';
+import { kitVersion } from '../files/index.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
 import { assetRoutes } from './pages/assets.ts';
 import { launchPages } from './pages/launch-pages.ts';
@@ -60,6 +62,8 @@ export interface AppOptions {
   readonly definition: AppDefinition;
   readonly log: Logger;
   /** Keeps child processes from everything that is not theirs. */
+  /** Number of lines of the log that were dropped, for the metrics. Default: 0. */
+  readonly droppedLogLines?: () => number;
   readonly confinement: Confinement;
   /** Stores of a test. The app opens the missing ones in the database of `config`. @internal */
   readonly stores?: Partial<AppStores>;
@@ -108,7 +112,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
 async function wireApp(
   options: AppOptions,
-  { stores, close: closeStores }: Awaited<ReturnType<typeof openStores>>,
+  { stores, close: closeStores, connections }: Awaited<ReturnType<typeof openStores>>,
   now: () => number,
 ): Promise<App> {
   const { config, definition, log, confinement } = options;
@@ -117,7 +121,7 @@ async function wireApp(
   const { isShared } = queue;
   // Another process may have the same pid after a restart, or on another machine of the same name.
   const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
-  const metrics = createMetrics();
+  const metrics = createMetrics({ role: config.role, version: kitVersion, schema: newestMigration });
   const traces = await createTraces({ endpoint: config.tracesTo, serviceName: config.serviceName });
   const client = createPlatformClient({
     baseUrl: config.platformUrl,
@@ -196,6 +200,10 @@ async function wireApp(
     },
     onStage: (state, seconds) => metrics.observeStage(state, seconds),
     onFailed: (code) => metrics.observeFailure(code),
+    onEnded: (state) => metrics.observeEnd(state),
+    onPassedOn: () => metrics.observePassedOn(),
+    onLeaseLost: () => metrics.observeLeaseLost(),
+    onPollInterval: (seconds) => metrics.observePollInterval(seconds),
     traceStage: (run, work) => traces.stage(run, work),
     onSessionOver: (launchId) => launches.eraseTokens([launchId]),
   });
@@ -226,7 +234,19 @@ async function wireApp(
   app.use(
     monitoringRoutes({
       metrics,
-      sources: { countRuns: () => store.countByState(), stepLoad: () => steps.load() },
+      sources: {
+        countRuns: () => store.countByState(),
+        async lookAtFleet() {
+          const alive = isShared ? (await store.listWorkers()).filter(({ isAlive }) => isAlive) : [{ rests: false }];
+          const workers = { alive: alive.length, resting: alive.filter(({ rests }) => rests).length };
+          return { workers, oldest: await store.oldestByState() };
+        },
+        stepLoad: () => steps.load(),
+        connections,
+        freeBytes: () => freeBytesOf(config.dataDir),
+        droppedLogLines: options.droppedLogLines ?? (() => 0),
+        nowMs: now,
+      },
       readiness: {
         askDatabase: () => store.check(),
         platformUrl: config.platformUrl,
@@ -241,7 +261,12 @@ async function wireApp(
   );
   if (config.role !== 'worker') servePages();
   app.use(notFound);
-  app.use(errorBoundary((view) => pages.render('error', view)));
+  app.use(
+    errorBoundary(
+      (view) => pages.render('error', view),
+      ({ status, code }) => metrics.observeRefusal(status, code),
+    ),
+  );
 
   function servePages(): void {
     app.use(assetRoutes(definition));

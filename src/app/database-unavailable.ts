@@ -3,10 +3,18 @@ import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { codeOf, isTransient } from '../files/index.ts';
 
+/** `pg` gives this error no code. */
+const isPoolBusy = (error: unknown) =>
+  error instanceof Error && error.message === 'timeout exceeded when trying to connect';
+const poolBusy = 'no connection to the database was free within 5 s: it is slow, or DATABASE_CONNECTIONS is too small';
+
 /** The database failed for a reason of its own: it is away, is full, or has ended the connection. Ask again. */
 export class DatabaseUnavailableError extends KitError {
   constructor(cause: unknown) {
-    super('database_away', 'the database does not answer at the moment', { status: 503, cause });
+    super('database_away', isPoolBusy(cause) ? poolBusy : 'the database does not answer at the moment', {
+      status: 503,
+      cause,
+    });
   }
 }
 

@@ -71,6 +71,8 @@ export interface WorkerRow {
   alive_at: number;
   /** JSON of the steps that it can do, each as `id@version`. Null from a release that did not say so: it takes every run. */
   can: string | null;
+  /** 1 if an operator told it to take no more runs. */
+  rests: number;
 }
 
 /** One row. */
@@ -161,6 +163,14 @@ export interface DatabaseOptions {
   readonly onWait?: (reason: string) => void;
 }
 
+const pools = new WeakMap<AppDatabase, pg.Pool>();
+
+/** Connections of an open database to PostgreSQL by use, and the queries that wait for one. Null for SQLite. */
+export function connectionsOf(database: AppDatabase): { total: number; idle: number; waiting: number } | null {
+  const pool = pools.get(database);
+  return pool ? { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } : null;
+}
+
 const askAgainMs = 1_000;
 
 /** Opens the app's database and brings it up to date: PostgreSQL at `databaseUrl`, else SQLite under `dataDir`. What it acknowledges outlives a power cut. */
@@ -183,15 +193,13 @@ async function openNow({
   databaseUrl,
   connections = defaultConnections,
 }: DatabaseOptions): Promise<AppDatabase> {
-  const database = new Kysely<AppTables>({
-    dialect:
-      databaseUrl === null
-        ? sqlite(dataDir)
-        : postgres(databaseUrl, { max: connections, query_timeout: answerWithinMs }),
-  });
+  const shared =
+    databaseUrl === null ? null : postgres(databaseUrl, { max: connections, query_timeout: answerWithinMs });
+  const database = new Kysely<AppTables>({ dialect: shared?.dialect ?? sqlite(dataDir) });
+  if (shared) pools.set(database, shared.pool);
   // A migration of a large table takes as long as it takes.
   const migrated =
-    databaseUrl === null ? database : new Kysely<AppTables>({ dialect: postgres(databaseUrl, { max: 1 }) });
+    databaseUrl === null ? database : new Kysely<AppTables>({ dialect: postgres(databaseUrl, { max: 1 }).dialect });
   try {
     const hasChanged = await migrate(migrated);
     if (databaseUrl === null) await enforceReferences(database, { hasChanged });
@@ -200,13 +208,18 @@ async function openNow({
     await migrated.destroy();
     if (migrated !== database) await database.destroy();
     // A connection's error can hold the address, and that the password.
-    throw databaseUrl === null || (error instanceof KitError && error.code === 'database_newer')
-      ? error
-      : new KitError(
-          'database_unavailable',
-          `DATABASE_URL: the app could not open the database (${reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error)})`,
-          { data: { isAway: isAway(error) } },
-        );
+    if (error instanceof KitError && error.code === 'database_newer') throw error;
+    const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
+    if (databaseUrl === null) {
+      if (!(error instanceof DatabaseUnavailableError)) throw error;
+      throw new KitError(
+        'database_unavailable',
+        `the app could not open the database ${join(dataDir, 'app.db')} (${reason})`,
+      );
+    }
+    throw new KitError('database_unavailable', `DATABASE_URL: the app could not open the database (${reason})`, {
+      data: { isAway: isAway(error) },
+    });
   }
   return database;
 }
@@ -223,10 +236,10 @@ async function enforceReferences(database: AppDatabase, { hasChanged }: { hasCha
 
 /** True if the server is starting or cannot be reached yet. Waiting does not help against a wrong password or name. */
 function isAway(error: unknown): boolean {
-  const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
+  const code = codeOf(error instanceof DatabaseUnavailableError ? error.cause : error);
   // The driver's own errors have no code.
-  const isTimeout = reason === 'no answer' && /timeout|terminated/i.test(driverMessageOf(error));
-  return isTimeout || isTransient({ code: reason }) || /^(57P0[1-3]|08...|53...)$/.test(reason);
+  if (code === null) return /timeout|terminated/i.test(driverMessageOf(error));
+  return isTransient({ code }) || /^(57P0[1-3]|08...|53...)$/.test(code);
 }
 
 const driverMessageOf = (error: unknown) => {
@@ -235,8 +248,32 @@ const driverMessageOf = (error: unknown) => {
 };
 
 /** The code of a connection's or a database's error, which holds no address. */
+/** Codes of the system, of PostgreSQL and of SQLite, in words. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'no machine has this name',
+  ECONNREFUSED: 'nothing listens there',
+  EHOSTUNREACH: 'the network does not lead there',
+  ETIMEDOUT: 'no answer in time',
+  '28P01': 'the password is wrong',
+  '28000': 'the role may not log in',
+  '3D000': 'there is no such database',
+  '42501': 'the role lacks a permission',
+  '53100': 'its disk is full',
+  '53300': 'it has no free connection',
+  '57P03': 'it starts or stops at the moment',
+  SQLITE_FULL: 'the disk is full',
+  SQLITE_IOERR_WRITE: 'the disk does not take writes',
+  SQLITE_READONLY: 'the file or its folder cannot be written',
+  SQLITE_CANTOPEN: 'the file cannot be opened',
+  SQLITE_NOTADB: 'the file is no database',
+  SQLITE_CORRUPT: 'the file is damaged',
+};
+
 export function reasonOf(error: unknown): string {
-  return codeOf(error) ?? 'no answer';
+  const code = codeOf(error);
+  if (code === null) return 'no answer';
+  const words = Object.hasOwn(reasons, code) ? reasons[code] : undefined;
+  return words === undefined ? code : `${code}: ${words}`;
 }
 
 function sqlite(dataDir: string): SqliteDialect {
@@ -255,7 +292,7 @@ function sqlite(dataDir: string): SqliteDialect {
 const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, Number);
 
-function postgres(connectionString: string, options: pg.PoolConfig): PostgresDialect {
+function postgres(connectionString: string, options: pg.PoolConfig): { dialect: PostgresDialect; pool: pg.Pool } {
   const pool = new pg.Pool({
     connectionString,
     connectionTimeoutMillis: 5_000,
@@ -266,5 +303,5 @@ function postgres(connectionString: string, options: pg.PoolConfig): PostgresDia
   });
   // A connection that breaks while it is idle: the next query opens another.
   pool.on('error', () => {});
-  return new PostgresDialect({ pool: tellingPool(pool) });
+  return { dialect: new PostgresDialect({ pool: tellingPool(pool) }), pool };
 }

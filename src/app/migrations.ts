@@ -139,6 +139,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   // Steps that each worker can do, the turn that was served last, and the oldest release that this schema still serves.
   '016-fleet': statements(
     `alter table workers add column can text`,
+    `alter table workers add column rests bigint not null default 0`,
     `create table turns (id bigint primary key, served bigint not null)`,
     `insert into turns values (1, 0)`,
     `create index runs_by_turn on runs (turn, updated_at) where worker is null and state in ('APPROVED', 'PROCESSING')`,

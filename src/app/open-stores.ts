@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { ownFolder } from '../server/index.ts';
 import type { AppConfig } from './config.ts';
-import { openDatabase } from './database.ts';
+import { connectionsOf, openDatabase } from './database.ts';
 import { createTokenSealer } from './launch/sealed-token.ts';
 import type { LaunchStore } from './launch/launch-store.ts';
 import { SqlSessionStore, type SessionStore } from './launch/session-store.ts';
@@ -29,10 +29,10 @@ export async function openStores(
   config: AppConfig,
   now: () => number,
   log: Logger,
-): Promise<{ stores: AppStores; close: () => Promise<void> }> {
+): Promise<{ stores: AppStores; connections: () => ReturnType<typeof connectionsOf>; close: () => Promise<void> }> {
   const { runs, launches, sessions, progress, queue } = given;
   if (runs && launches && sessions && progress && queue)
-    return { stores: { runs, launches, sessions, progress, queue }, close: async () => {} };
+    return { stores: { runs, launches, sessions, progress, queue }, connections: () => null, close: async () => {} };
 
   const databaseUrl = config.databaseUrl?.reveal() ?? null;
   const isShared = databaseUrl !== null;
@@ -68,6 +68,7 @@ export async function openStores(
       progress: progress ?? ownProgress(),
       queue: opened,
     },
+    connections: () => connectionsOf(database),
     close,
   };
 }

@@ -1,10 +1,11 @@
+import { hostname } from 'node:os';
 import { pino } from 'pino';
 import { readAppConfig } from '../app/config.ts';
 import { createApp } from '../app/create-app.ts';
 import { confine } from './confine.ts';
 import { defineCommand, stopOnSignal } from './command.ts';
 import { loadMyApp } from './my-app.ts';
-import { serve } from '../server/index.ts';
+import { logOutput, serve } from '../server/index.ts';
 
 /** The app's requests are small: a request that arrives slowly only blocks a connection. */
 const requestTimeoutMs = 30_000;
@@ -34,12 +35,11 @@ export default defineCommand(import.meta, {
       ...values,
       limits,
     });
-    const log = pino(
-      { level: config.logLevel, base: { service: 'app', role: config.role } },
-      pino.destination({ dest: 2, sync: true }),
-    );
+    const output = logOutput();
+    const instance = `${hostname()}:${process.pid}`;
+    const log = pino({ level: config.logLevel, base: { service: 'app', role: config.role, instance } }, output);
     const confinement = await confine(config.confinement, [config.dataDir], [config.inputDir]);
-    const app = await createApp({ config, definition, log, confinement });
+    const app = await createApp({ config, definition, log, confinement, droppedLogLines: () => output.droppedLines });
     const served = await serve(app.handler, {
       host: config.host,
       port: config.port,
@@ -54,6 +54,7 @@ export default defineCommand(import.meta, {
       if (config.drainMs > 0) await app.stopWork();
       await Promise.all([served.close(), app.stopWork()]);
       await app.close();
+      await output.flush();
     }, config.drainMs);
     for (const weakness of confinement.weaknesses) log.warn({}, weakness);
     log.info({ confinement: confinement.summary }, 'the app opens foreign files in child processes');

@@ -63,6 +63,11 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     isSpecial: true,
     load: () => import('./migrate.ts'),
   },
+  ops: {
+    summary: "the operator's desk: workers, runs, why one waits or failed, cancel, retry, requeue, drain",
+    isSpecial: true,
+    load: () => import('./ops.ts'),
+  },
   'forget-user': {
     summary: 'removes all that your app keeps about a user',
     isSpecial: true,

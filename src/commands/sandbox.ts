@@ -6,7 +6,7 @@ import { callerFolder } from './arguments.ts';
 import { confine } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
 import { defineCommand, stopOnSignal } from './command.ts';
-import { serve } from '../server/index.ts';
+import { logOutput, serve } from '../server/index.ts';
 import { readWireProfile } from './wire-profile.ts';
 
 const usage = `usage: npm run sandbox -- [options]: the platform on this machine
@@ -36,10 +36,8 @@ export default defineCommand(import.meta, {
     process.umask(ownUmask);
     const inCaller = (path: string) => resolve(callerFolder(), path);
     const config = readSandboxConfig(process.env, { ...others, ...(data !== undefined && { data: inCaller(data) }) });
-    const log = pino(
-      { level: config.logLevel, base: { service: 'sandbox' } },
-      pino.destination({ dest: 2, sync: true }),
-    );
+    const output = logOutput();
+    const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, output);
     const profile = profileFile === undefined ? undefined : await readWireProfile(profileFile, callerFolder());
     const confinement = await confine(config.confinement, [config.dataDir]);
     const sandbox = await createSandbox({ config, log, confinement, profile });
@@ -59,6 +57,7 @@ export default defineCommand(import.meta, {
     stopOnSignal(async () => {
       await served.close();
       await sandbox.close();
+      await output.flush();
     });
     if (sandbox.madeApiKey !== null) {
       console.log(`api key ${sandbox.madeApiKey}`);

@@ -31,6 +31,7 @@ export function withRetries<T>(
 ): Promise<T> {
   const mayRetry = (error: unknown): error is PlatformError =>
     error instanceof PlatformError && error.isTransient && (error.retryAfterMs ?? 0) <= policy.maxRetryAfterMs;
+  let last: PlatformError | null = null;
   return pRetry(attempt, {
     retries: policy.retries,
     minTimeout: policy.minDelayMs,
@@ -42,8 +43,13 @@ export function withRetries<T>(
     async onFailedAttempt({ error, attemptNumber, retriesLeft }) {
       if (retriesLeft === 0 || !mayRetry(error)) return;
       onRetry(error, attemptNumber);
+      last = error;
       if (error.retryAfterMs !== null) await abortableSleep(error.retryAfterMs, signal);
     },
+  }).catch((error: unknown) => {
+    // A caller that gives up learns what the platform answered until then.
+    if (signal?.aborted && last !== null && error instanceof Error) error.cause ??= last;
+    throw error;
   });
 }
 

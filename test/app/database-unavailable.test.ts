@@ -1,8 +1,11 @@
 /** Classification of PostgreSQL errors: of the query, or of the database. */
 import { connect, createServer } from 'node:net';
+import express from 'express';
+import supertest from 'supertest';
 import { describe, expect, test } from 'vitest';
 import { asDatabaseError, DatabaseUnavailableError } from '../../src/app/database-unavailable.ts';
-import { openDatabase } from '../../src/app/database.ts';
+import { openDatabase, reasonOf } from '../../src/app/database.ts';
+import { errorBoundary } from '../../src/app/web/errors.ts';
 import { freePort } from '../../src/commands/free-port.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
@@ -65,4 +68,35 @@ describe('a database that is away at the start', () => {
     await expect(opened).rejects.toMatchObject({ code: 'database_unavailable' });
     await expect(opened).rejects.not.toThrow('hidden');
   });
+});
+
+test('a page says that the database is away, and when to try again', async () => {
+  const app = express();
+  app.use((req, _res, next) => {
+    Object.assign(req, { log: { error: () => {} } });
+    next();
+  });
+  app.get('/', () => {
+    throw new DatabaseUnavailableError(withCode('57P01'));
+  });
+  app.use(errorBoundary(({ code, message }) => `${code}: ${message}`));
+  const { status, headers, text } = await supertest(app).get('/');
+  expect([status, headers['retry-after'], text]).toEqual([
+    503,
+    '5',
+    'database_away: the database does not answer at the moment; the app is well otherwise, and nothing is lost',
+  ]);
+});
+
+test('a wait for a connection is told as that', () => {
+  const error = new DatabaseUnavailableError(new Error('timeout exceeded when trying to connect'));
+  expect(error.message).toMatch(/no connection to the database was free within 5 s/);
+});
+
+test.each([
+  ['28P01', '28P01: the password is wrong'],
+  ['SQLITE_FULL', 'SQLITE_FULL: the disk is full'],
+  ['XX000', 'XX000'],
+])('%s in words', (code, words) => {
+  expect(reasonOf(withCode(code))).toBe(words);
 });

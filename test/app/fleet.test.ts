@@ -249,3 +249,37 @@ test('a worker stands aside when a newer release has changed the database so tha
   await expect(old.engine.start('launch', wanted)).rejects.toMatchObject({ code: 'shutting_down' });
   expect(await stateOf('none')).toBeUndefined();
 });
+
+test('a worker that an operator put to rest takes no run until it is woken; a run taken from a worker goes on in another', async () => {
+  const { worker, store, wanted, stateOf } = await startFleet();
+  let isRunning = false;
+  const first = await worker('first', {
+    process: async () => {
+      isRunning = true;
+      await sleep(8_000);
+    },
+  });
+  const stuck = await first.engine.start('launch', wanted);
+  await vi.waitFor(() => expect(isRunning).toBe(true), within);
+  expect(await store.setRest('nobody', true)).toBe(false);
+  expect(await store.setRest('first', true)).toBe(true);
+  await sleep(1_500);
+  const waits = await first.engine.start('launch', wanted);
+  await sleep(2_500);
+  expect(await stateOf(waits.id)).toBe('CREATED');
+  expect((await store.listWorkers()).map(({ name, isAlive, rests, runs }) => [name, isAlive, rests, runs])).toEqual([
+    ['first', true, true, 1],
+  ]);
+  await worker('second');
+  await vi.waitFor(async () => expect(await stateOf(waits.id)).toBe('COMPLETED'), within);
+  expect(await store.requeue(stuck.id)).toBe(true);
+  await vi.waitFor(async () => expect(await stateOf(stuck.id)).toBe('COMPLETED'), within);
+  expect((await store.stages(stuck.id)).map(({ worker: name, outcome }) => [name, outcome])).toContainEqual([
+    'first',
+    'abandoned',
+  ]);
+  expect((await store.stages(stuck.id)).at(-1)!.worker).toBe('second');
+  expect(await store.requeue(stuck.id)).toBe(false);
+  await store.setRest('first', false);
+  await vi.waitFor(async () => expect((await store.listWorkers()).every(({ rests }) => !rests)).toBe(true), within);
+}, 60_000);

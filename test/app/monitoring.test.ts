@@ -46,6 +46,10 @@ test('ready where the platform is away: that is nothing of this process, and its
   });
   const metrics = await metricsOf(app);
   expect(value(metrics, 'app_ready')).toBe(1);
+  expect(value(metrics, 'app_workers{is="alive"}')).toBe(1);
+  expect(value(metrics, 'app_workers{is="resting"}')).toBe(0);
+  expect(metrics).toMatch(/^app_info\{role="all",version="[\d.]+",schema="\d{3}-[a-z-]+"\} 1$/m);
+  expect(value(metrics, 'app_disk_free_bytes')).toBeGreaterThan(0);
   expect(value(metrics, 'app_dependency_up{dependency="platform"}')).toBe(0);
   expect(value(metrics, 'app_dependency_up{dependency="database"}')).toBe(1);
   await supertest(app.handler).get('/health').expect(200);
@@ -122,7 +126,10 @@ test('metrics count runs, stages, calls by result, and steps', async () => {
   await sandbox.control('POST', 'faults', { launchId, endpoint: 'operation.create', effect: { status: 503 } });
   const { id } = await session.start(smallRun);
   const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
-  expect(value(await metricsOf(app), 'app_runs{state="AWAITING_APPROVAL"}')).toBe(1);
+  const waiting = await metricsOf(app);
+  expect(value(waiting, 'app_runs{state="AWAITING_APPROVAL"}')).toBe(1);
+  expect(value(waiting, 'app_oldest_run_seconds{state="AWAITING_APPROVAL"}')).toBeLessThan(60);
+  expect(value(waiting, 'app_oldest_run_seconds{state="APPROVED"}')).toBe(0);
   await sandbox.control('POST', `operations/${operationId}/approve`);
   await session.waitFor(id, 'COMPLETED');
   const metrics = await metricsOf(app);
@@ -147,7 +154,14 @@ test('metrics count failed runs by their code', async () => {
   await session.waitFor(id, 'AWAITING_APPROVAL');
   await sandbox.control('POST', `launches/${launchId}/revoke`);
   await session.waitFor(id, 'FAILED');
-  expect(value(await metricsOf(app), 'app_run_failures_total{code="token_revoked"}')).toBe(1);
+  const after = await metricsOf(app);
+  expect(value(after, 'app_run_failures_total{code="token_revoked"}')).toBe(1);
+  expect([
+    value(after, 'app_runs_ended_total{state="FAILED"}'),
+    value(after, 'app_runs_ended_total{state="COMPLETED"}'),
+  ]).toEqual([1, 0]);
+  expect((await session.get('nothing')).status).toBe(404);
+  expect(value(await metricsOf(app), 'app_refusals_total{status="404",code="not_found"}')).toBe(1);
 });
 
 test('a request that the app could not answer leaves one line of an error in the log', async () => {

@@ -36,6 +36,7 @@ const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^npm run docs\b/, 'test/release/site'],
   [/^npx marketplace-app-kit certify\b/, 'test/package'],
   [/^npm run kit -- forget-user\b/, 'test/commands/forget-user'],
+  [/^npm run kit -- ops\b/, 'test/commands/ops'],
   [/^gdalinfo 'STACIT/, 'a running sandbox'],
   [/^npm install marketplace-app-kit\b/, 'test/package'],
   [

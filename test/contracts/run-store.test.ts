@@ -48,7 +48,7 @@ test('a SQLite file that another has locked for too long, or that has no room, i
     for (let i = 0; i < 200; i++)
       await into
         .insertInto('workers')
-        .values({ name: `${i}${'x'.repeat(2_000)}`, alive_at: 0 })
+        .values({ name: `${i}${'x'.repeat(2_000)}`, rests: 0, alive_at: 0 })
         .execute();
   };
   await expect(database.transaction().execute(fill)).rejects.toBeInstanceOf(DatabaseUnavailableError);

@@ -66,6 +66,14 @@ describe('repeats what may get better', () => {
     expect(server.requests).toHaveLength(2);
   });
 
+  test('a caller that gives up learns what the platform answered', async () => {
+    const { calls } = await start([json(429, {}, { 'Retry-After': '60' }), ok]);
+    const signal = AbortSignal.timeout(300);
+    const error = (await failure(calls.userDetail({ signal }))) as Error;
+    expect(error.name).toBe('TimeoutError');
+    expect(error.cause).toMatchObject({ platformStatus: 429, retryAfterMs: 60_000 });
+  });
+
   test('a connection that nobody takes', async () => {
     const client = createPlatformClient({
       baseUrl: 'http://127.0.0.1:1',

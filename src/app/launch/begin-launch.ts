@@ -70,6 +70,15 @@ function codeOf({ code, platformStatus, isTransient }: PlatformError): PlatformE
 }
 
 function explain(error: unknown): never {
+  if (error instanceof KitError && error.code === 'platform_slow' && error.cause instanceof PlatformError) {
+    const { platformStatus } = error.cause;
+    if (platformStatus !== null)
+      throw refusal(
+        502,
+        'platform_slow',
+        `The app asked the platform several times who you are, and the platform answered ${platformStatus} each time${platformStatus === 429 ? ': it is busy' : ''}. Try again later.`,
+      );
+  }
   if (error instanceof KitError && error.code === 'platform_slow')
     throw refusal(502, 'platform_slow', `The app could not ask the platform who you are: ${error.message}.`);
   if (!(error instanceof PlatformError)) throw error;

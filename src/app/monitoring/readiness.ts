@@ -45,7 +45,7 @@ export async function checkReadiness({
   standsAside,
   canStartChildren,
   confinement,
-  freeBytes = systemFreeBytes,
+  freeBytes = freeBytesOf,
 }: ReadinessOptions): Promise<Readiness> {
   const [worker, children, disk, database, platform] = await Promise.all([
     check(standsAside() ?? 'takes no runs yet', () => {
@@ -86,10 +86,11 @@ export async function inTime<T>(promise: Promise<T>): Promise<T> {
 }
 
 /** True if the disk of a folder has room for work. */
-export const hasFreeDisk = async (folder: string, freeBytes = systemFreeBytes): Promise<boolean> =>
+export const hasFreeDisk = async (folder: string, freeBytes = freeBytesOf): Promise<boolean> =>
   (await freeBytes(folder)) >= leastFreeBytes;
 
-async function systemFreeBytes(folder: string): Promise<number> {
+/** Free bytes of the disk of a folder. */
+export async function freeBytesOf(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 }

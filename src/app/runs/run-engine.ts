@@ -64,6 +64,14 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly traceStage?: <T>(run: Run, work: () => Promise<T>) => Promise<T>;
   /** Called when a run has failed, with the code of its failure. */
   readonly onFailed?: (code: string) => void;
+  /** Called when a run has ended in this process, with its last state. */
+  readonly onEnded?: (state: RunState) => void;
+  /** Called with the time between two polls of one run. */
+  readonly onPollInterval?: (seconds: number) => void;
+  /** Called when this machine has failed a run, which another worker gets. */
+  readonly onPassedOn?: () => void;
+  /** Called when the lease was over before it was renewed: others may have taken the runs. */
+  readonly onLeaseLost?: () => void;
   /** Called when a run leaves a state, with how long it was in it. */
   readonly onStage?: (state: RunState, seconds: number) => void;
   readonly log: StageLog & {
@@ -134,6 +142,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   let ended = 0;
   /** False while this machine cannot run steps. */
   let isWell = true;
+  /** True if an operator told this worker to take no more runs. */
+  let rests = false;
   /** Time until which this worker leaves the queue `process` to others. */
   let restUntilMs = -Infinity;
   const can = options.steps.steps.map(({ id, version }) => `${id}@${version}`);
@@ -276,6 +286,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       calls: patientCalls(options.callsOf(run.launchId), calling),
       workFolder,
       madeHere: { identities: new Map() },
+      onPollInterval: options.onPollInterval ?? (() => {}),
       isAway,
       untilBack: () => outage.over(signal),
     };
@@ -301,6 +312,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       run = after;
     }
     if (!isFinal(run.state)) return;
+    options.onEnded?.(run.state);
     await folders.tidyRun(runId);
     ended += 1;
   }
@@ -367,6 +379,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     await store.giveBack(run);
     leave(run.id, entry);
     await queue.add([{ runId: run.id, queueName: 'process', turn: 0 }]);
+    options.onPassedOn?.();
     return true;
   }
 
@@ -452,7 +465,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       return;
     }
     // Only a write proves that the database works again, because reads also work on a full disk.
-    if (queue.isShared || outage.isOn) await store.renewLease(worker, can);
+    if (queue.isShared || outage.isOn) ({ rests } = await store.renewLease(worker, can));
     const before = [...activeRuns].flatMap(([id, entry]) =>
       entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : [],
     );
@@ -461,6 +474,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       if (entry.claim === claim && held.get(id) !== claim)
         entry.abort.abort(new Released('another process ended the run, or took it'));
     }
+    if (lease.isOver) options.onLeaseLost?.();
     lease.renewed(fromMs);
     outage.ended();
     const idle = [...held.keys()].filter((id) => !activeRuns.has(id));
@@ -482,6 +496,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       const cancelled = await commitCancel(run);
       // The worker that drives it lets go: at once if that is this one, else when it next checks which runs it has.
       const entry = activeRuns.get(run.id);
+      if (!entry) options.onEnded?.('CANCELLED');
       entry?.abort.abort(new Cancelled('cancelled by the user'));
       await entry?.done.catch(() => {});
       return cancelled;
@@ -594,7 +609,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   function capacity(queueName: QueueName): number {
-    if (stopping) return 0;
+    if (stopping || rests) return 0;
     if (queueName === 'wait') return maxActive - activeRuns.size;
     if (queue.isShared && (!isWell || lease.now() < restUntilMs)) return 0;
     const inSteps = [...activeRuns.values()].filter(

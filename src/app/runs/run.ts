@@ -116,6 +116,32 @@ export interface UnfinishedRun {
   readonly turn: number;
 }
 
+/** A process that takes runs, as it last said. */
+export interface WorkerView {
+  readonly name: string;
+  readonly aliveAtMs: number;
+  /** True while its lease holds. */
+  readonly isAlive: boolean;
+  /** Its steps, each as `id@version`. Null from a release that did not say so. */
+  readonly can: readonly string[] | null;
+  /** True if an operator told it to take no more runs. */
+  readonly rests: boolean;
+  /** Number of unfinished runs that it has. */
+  readonly runs: number;
+}
+
+/** Runs that an operator looks for. A condition that is left out holds for every run. */
+export interface RunFilter {
+  readonly state?: RunState;
+  /** Code of the failure. */
+  readonly code?: string;
+  readonly stepId?: string;
+  readonly owner?: string;
+  readonly worker?: string;
+  /** Only runs that have changed since then, in epoch milliseconds. */
+  readonly sinceMs?: number;
+}
+
 /** A page of a list of runs: its size, and the run before it. */
 export interface RunPage {
   readonly limit: number;
@@ -176,8 +202,8 @@ export interface RunStore {
   beganBefore(run: Pick<Run, 'id' | 'owner' | 'createdAtMs'>): Promise<Pick<Run, 'stepId' | 'input'>[]>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
-  /** Says that the worker lives and what it can do: for `leaseMs` nobody else can claim what it has. Default of `can`: every step. */
-  renewLease(worker: string, can?: readonly string[]): Promise<void>;
+  /** Says that the worker lives and what it can do: for `leaseMs` nobody else can claim what it has. Default of `can`: every step. Returns whether it has to rest. */
+  renewLease(worker: string, can?: readonly string[]): Promise<{ readonly rests: boolean }>;
   /** The claims of the unfinished runs that the worker has, by run. */
   heldBy(worker: string): Promise<Map<string, number>>;
   /** Gives back all runs that the worker has, ends its lease, and returns those runs. */
@@ -191,6 +217,16 @@ export interface RunStore {
     launchIds: readonly string[],
     options?: { readonly unfinished?: boolean },
   ): Promise<ReadonlySet<string>>;
+  /** Runs of all users, the last change first. */
+  search(filter: RunFilter & { readonly limit: number }): Promise<Run[]>;
+  /** Takes an unfinished run from its worker: its later writes are refused, and another worker continues. False if the run has ended. */
+  requeue(id: string): Promise<boolean>;
+  /** Workers of the last hour, the living ones first. */
+  listWorkers(): Promise<WorkerView[]>;
+  /** Tells a worker to take no more runs, or to take runs again. False if there is no such worker. */
+  setRest(worker: string, rests: boolean): Promise<boolean>;
+  /** Time of the change that the oldest run of each unfinished state waits since, in epoch milliseconds. */
+  oldestByState(): Promise<Partial<Record<RunState, number>>>;
   /** True if a newer release has changed the schema so that a process whose newest migration this is cannot work with it. */
   isNewerThan(migration: string): Promise<boolean>;
   /** Resolves where the store answers. */

@@ -13,11 +13,13 @@ import type {
   LaunchChanges,
   Run,
   RunFacts,
+  RunFilter,
   RunPage,
   RunStage,
   RunStateChange,
   RunStore,
   UnfinishedRun,
+  WorkerView,
 } from './run.ts';
 import { addState, beginStage, countChange, endStage, forgetChanges, putResult } from './run-journal.ts';
 import { factColumns, fromRow, toRow, toUnfinished } from './run-rows.ts';
@@ -348,14 +350,102 @@ export class SqlRunStore implements RunStore {
     });
   }
 
-  async renewLease(worker: string, steps?: readonly string[]): Promise<void> {
+  async renewLease(worker: string, steps?: readonly string[]): Promise<{ rests: boolean }> {
     const alive_at = this.#leaseNow();
     const can = steps ? JSON.stringify(steps) : null;
-    await this.#database
+    const { rests } = await this.#database
       .insertInto('workers')
-      .values({ name: worker, alive_at, can })
+      .values({ name: worker, alive_at, can, rests: 0 })
       .onConflict((conflict) => conflict.column('name').doUpdateSet({ alive_at, can }))
+      .returning('rests')
+      .executeTakeFirstOrThrow();
+    return { rests: rests === 1 };
+  }
+
+  async search({
+    state,
+    code,
+    stepId,
+    owner,
+    worker,
+    sinceMs,
+    limit,
+  }: RunFilter & { readonly limit: number }): Promise<Run[]> {
+    const rows = await this.#database
+      .selectFrom('runs')
+      .selectAll()
+      .where((of) =>
+        of.and([
+          ...(state === undefined ? [] : [of('state', '=', state)]),
+          ...(stepId === undefined ? [] : [of('step_id', '=', stepId)]),
+          ...(owner === undefined ? [] : [of('owner', '=', owner)]),
+          ...(worker === undefined ? [] : [of('worker', '=', worker)]),
+          ...(sinceMs === undefined ? [] : [of('updated_at', '>=', sinceMs)]),
+          // The code stands in JSON that the store has written.
+          ...(code === undefined ? [] : [sql<boolean>`failure like ${`%"code":${JSON.stringify(code)}%`}`]),
+        ]),
+      )
+      .orderBy('updated_at', 'desc')
+      .limit(limit)
       .execute();
+    return rows.map(fromRow);
+  }
+
+  requeue(id: string): Promise<boolean> {
+    return this.#database.transaction().execute(async (trx) => {
+      const { numUpdatedRows } = await trx
+        .updateTable('runs')
+        .set((of) => ({ claim: of('claim', '+', 1), worker: null }))
+        .where('id', '=', id)
+        .where('state', 'in', unfinished)
+        .executeTakeFirst();
+      if (numUpdatedRows > 0n) await endStage(trx, id, 'abandoned', this.#now());
+      return numUpdatedRows > 0n;
+    });
+  }
+
+  async listWorkers(): Promise<WorkerView[]> {
+    const rows = await this.#database
+      .selectFrom('workers')
+      .select((of) => [
+        ...(['name', 'alive_at', 'can', 'rests'] as const),
+        sql<number | boolean>`alive_at > ${this.#leaseNow()} - ${leaseMs}`.as('is_alive'),
+        of
+          .selectFrom('runs')
+          .select((runs) => runs.fn.countAll<number>().as('count'))
+          .whereRef('runs.worker', '=', 'workers.name')
+          .where('runs.state', 'in', unfinished)
+          .as('runs'),
+      ])
+      .orderBy('alive_at', 'desc')
+      .execute();
+    return rows.map(({ name, alive_at, can, rests, is_alive, runs }) => ({
+      name,
+      aliveAtMs: alive_at,
+      isAlive: Boolean(is_alive),
+      can: can === null ? null : ownJson<string[]>(can),
+      rests: rests === 1,
+      runs: runs ?? 0,
+    }));
+  }
+
+  async setRest(worker: string, rests: boolean): Promise<boolean> {
+    const { numUpdatedRows } = await this.#database
+      .updateTable('workers')
+      .set({ rests: rests ? 1 : 0 })
+      .where('name', '=', worker)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async oldestByState(): Promise<Partial<Record<RunState, number>>> {
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select((of) => ['state', of.fn.min<number>('updated_at').as('at')])
+      .where('state', 'in', unfinished)
+      .groupBy('state')
+      .execute();
+    return Object.fromEntries(rows.map(({ state, at }) => [state, at]));
   }
 
   async heldBy(worker: string): Promise<Map<string, number>> {

@@ -57,6 +57,11 @@ export class WorkerLease {
     this.#endsAtMs = fromMs + leaseMs - marginMs;
   }
 
+  /** True if the lease has ended since the last renewal. False before the first one. */
+  get isOver(): boolean {
+    return this.#endsAtMs !== -Infinity && this.#clock() >= this.#endsAtMs;
+  }
+
   /** False while this worker's own lease is over, and while other leases may have ended only because the database was away, which is over now. */
   get mayJudgeOthers(): boolean {
     return this.#clock() < this.#endsAtMs && this.#clock() >= this.#settledAtMs;

@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import * as z from 'zod';
 import { KitError, validationDetails, type ValidationDetail } from '../../contract/index.ts';
 import { PlatformError } from '../../platform-client/index.ts';
+import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { adviceOnPage, type AppErrorCode } from '../app-errors.ts';
 
 /** The browser sent a malformed request. */
@@ -25,6 +26,9 @@ export const notFound: RequestHandler = () => {
   throw new RequestError(404, 'not_found', 'There is nothing at this address.');
 };
 
+/** Time after which a request to a busy app, or to one without its database, is worth another try. */
+const retryAfterSeconds = 5;
+
 /** What the page of an error shows. */
 export interface ErrorView {
   readonly code: string;
@@ -34,11 +38,15 @@ export interface ErrorView {
 }
 
 /** The one error boundary: shows 4xx, hides and logs what is the app's own fault. JSON under `/api/`, a page elsewhere. */
-export function errorBoundary(renderPage: (view: ErrorView) => string): ErrorRequestHandler {
+export function errorBoundary(
+  renderPage: (view: ErrorView) => string,
+  onRefusal: (error: KitError) => void = () => {},
+): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (req.socket.destroyed) return; // nobody is there to be told
     if (res.headersSent) return next(error);
     const known = asKitError(error);
+    onRefusal(known);
     if (known.status >= 500) req.log.error({ err: error }, 'request failed');
     const view: ErrorView = {
       code: known.code,
@@ -47,6 +55,8 @@ export function errorBoundary(renderPage: (view: ErrorView) => string): ErrorReq
       advice: adviceFor(error, known),
     };
     res.status(known.status);
+    if ((known.status === 503 || known.status === 429) && !res.hasHeader('Retry-After'))
+      res.set('Retry-After', String(retryAfterSeconds));
     if (/^\/launches\/[^/]+\/api\//.test(req.path)) return void sendJson(res, known, view.requestId);
     res.type('html').send(renderPage(view));
   };
@@ -72,6 +82,10 @@ function asKitError(error: unknown): KitError {
       status: error.platformStatus === 400 ? 400 : 502,
     });
   }
+  if (error instanceof DatabaseUnavailableError)
+    return new KitError(error.code, `${error.message}; the app is well otherwise, and nothing is lost`, {
+      status: 503,
+    });
   if (error instanceof KitError && (error.status < 500 || error.data['isForUser'] === true)) return error;
   const status = error instanceof Error && !(error instanceof KitError) && 'status' in error ? error.status : undefined;
   // body-parser and the router name the client's faults themselves.

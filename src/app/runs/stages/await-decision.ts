@@ -14,8 +14,12 @@ export const awaitDecision: Stage = async (run, context) => {
   const operationId = requireOperation(run);
   const windowEndsMs = run.operationExpiresAtMs ?? run.updatedAtMs + context.settings.limits.operationWindowMs;
   context.report(waiting);
+  let polledAtMs: number | null = null;
   const status = await pollOperation({
     async getStatus() {
+      const nowMs = performance.now();
+      if (polledAtMs !== null) context.onPollInterval((nowMs - polledAtMs) / 1000);
+      polledAtMs = nowMs;
       const view = await context.calls.getOperation({ operationId }, context);
       context.patience.answered();
       return view;

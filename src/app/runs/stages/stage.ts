@@ -36,6 +36,8 @@ export interface StageContext {
   readonly now: () => number;
   readonly report: (progress: RunProgress) => void;
   readonly patience: Patience;
+  /** Receives the seconds between two polls of the run. */
+  readonly onPollInterval: (seconds: number) => void;
   /** True if `error` says that the database is away; the worker then waits for it, and logs it once. */
   readonly isAway: (error: unknown) => boolean;
   /** Resolves when the database is back. Rejects with the signal's reason. */

@@ -1,0 +1,96 @@
+/** What an operator asks about runs and workers (docs/operate.md). */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { isFinal, runStates, type RunState } from './run-state.ts';
+import { initialRun, type Run, type RunStore, type WorkerView } from './run.ts';
+
+const iso = (ms: number) => new Date(ms).toISOString();
+
+export interface FleetStatus {
+  readonly workers: readonly WorkerView[];
+  /** States with runs. `oldestSeconds`: the longest time that a run has been in an unfinished state. */
+  readonly runs: readonly {
+    readonly state: RunState;
+    readonly number: number;
+    readonly oldestSeconds: number | null;
+  }[];
+  /** Runs that wait for a step that no living worker has. */
+  readonly stranded: readonly string[];
+}
+
+export async function statusOf(store: RunStore, nowMs: number): Promise<FleetStatus> {
+  const [workers, counts, oldest, stranded] = await Promise.all([
+    store.listWorkers(),
+    store.countByState(),
+    store.oldestByState(),
+    store.listStranded(0),
+  ]);
+  return {
+    workers,
+    runs: runStates.flatMap((state) => {
+      const [number, since] = [counts[state] ?? 0, oldest[state]];
+      if (number === 0) return [];
+      return [{ state, number, oldestSeconds: since === undefined ? null : Math.max(0, (nowMs - since) / 1_000) }];
+    }),
+    stranded,
+  };
+}
+
+/** One run with its history over all processes. Times in ISO 8601 UTC. */
+export interface RunCase {
+  readonly run: Pick<Run, 'id' | 'state' | 'failure' | 'operationId' | 'launchId'> & { readonly step: string };
+  readonly owner: string;
+  readonly states: readonly { readonly at: string; readonly state: RunState }[];
+  readonly stages: readonly {
+    readonly state: RunState;
+    readonly attempt: number;
+    readonly worker: string;
+    readonly begunAt: string;
+    readonly endedAt: string | null;
+    readonly outcome: string | null;
+  }[];
+  /** What it waits for, in words. Null if it does not wait, or waits for nothing unusual. */
+  readonly waitsFor: string | null;
+}
+
+/** Null if there is no such run. */
+export async function caseOf(store: RunStore, id: string): Promise<RunCase | null> {
+  const run = await store.find(id);
+  if (!run) return null;
+  const [history, stages, workers] = await Promise.all([store.history(id), store.stages(id), store.listWorkers()]);
+  const { state, failure, operationId, launchId, stepId, stepVersion, owner } = run;
+  const living = workers.filter(({ isAlive }) => isAlive);
+  const able = living.filter(({ can }) => can === null || can.includes(`${stepId}@${stepVersion}`));
+  const isBegun = stages.at(-1)?.endedAtMs === null;
+  const waitsFor = () => {
+    // With SQLite, the one process of the app has no lease.
+    if (isFinal(state) || isBegun || workers.length === 0) return null;
+    if (living.length === 0) return 'no worker is alive';
+    if (able.length === 0) return `no living worker has the step ${stepId} ${stepVersion}`;
+    return able.every(({ rests }) => rests) ? 'every worker that has its step rests' : null;
+  };
+  return {
+    run: { id, state, failure, operationId, launchId, step: `${stepId}@${stepVersion}` },
+    owner,
+    states: history.map(({ state: reached, atMs }) => ({ at: iso(atMs), state: reached })),
+    stages: stages.map(({ begunAtMs, endedAtMs, ...stage }) => ({
+      ...stage,
+      begunAt: iso(begunAtMs),
+      endedAt: endedAtMs === null ? null : iso(endedAtMs),
+    })),
+    waitsFor: waitsFor(),
+  };
+}
+
+/** A new run that asks for the same as an ended one. It needs a new operation, which its user approves (spec 3.1). */
+export function retriedRun(ended: Run, nowMs: number): Run {
+  const { launchId, owner, stepId, stepVersion, parameters, input, estimate, operation } = ended;
+  return {
+    ...{ launchId, owner, stepId, stepVersion, parameters, input, estimate, operation },
+    id: randomBytes(16).toString('base64url'),
+    state: 'CREATED',
+    idempotencyKey: randomUUID(),
+    ...initialRun,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+  };
+}

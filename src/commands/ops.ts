@@ -1,0 +1,236 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readDatabaseSettings } from '../app/config.ts';
+import { openDatabase } from '../app/database.ts';
+import { caseOf, retriedRun, statusOf, type RunCase } from '../app/runs/desk.ts';
+import { isFinal, runStates, type RunState } from '../app/runs/run-state.ts';
+import type { Run, RunFilter, RunStore } from '../app/runs/run.ts';
+import { SqlRunStore } from '../app/runs/sql-run-store.ts';
+import { didYouMean } from '../contract/did-you-mean.ts';
+import { KitError } from '../contract/index.ts';
+import { defineCommand } from './command.ts';
+
+const usage = `usage: marketplace-app-kit ops COMMAND [options]: the operator's desk of an app, beside the app or without it
+
+  status                 workers, runs by state, and runs that no worker can do
+  runs                   a list of runs, the last change first
+  why RUN                one run: its states, its stages in each worker, and why it failed
+  cancel RUN...          ends runs that have not ended
+  retry RUN...           begins ended runs anew, each as a new run with a new operation that its user approves
+  requeue RUN...         takes runs from their workers: others continue from the last committed stage
+  drain WORKER           the worker takes no more runs, and ends those that it has
+  wake WORKER            the worker takes runs again
+
+  --where FILTERS        of runs, cancel, retry and requeue, in place of identifiers, separated by commas:
+                         state=FAILED, code=disk_full, step=ndvi, owner=USER, worker=NAME, since=2h (s, m, h, d)
+  --limit N              most runs (default: 50)
+  --json                 the answer as JSON
+
+DATABASE_URL     postgres://...; without it, SQLite below DATA_DIR (default data/app)`;
+
+const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const mostRuns = 10_000;
+const commandNames = ['status', 'runs', 'why', 'cancel', 'retry', 'requeue', 'drain', 'wake'] as const;
+type OpsCommand = (typeof commandNames)[number];
+
+const bad = (message: string) => new KitError('bad_arguments', message);
+
+export default defineCommand(import.meta, {
+  usage,
+  options: { where: { type: 'string' }, limit: { type: 'string', default: '50' }, json: { type: 'boolean' } },
+  allowPositionals: true,
+  async run({ values, positionals: [name, ...operands] }) {
+    const command = commandNames.find((known) => known === name);
+    if (!command)
+      throw bad(
+        name === undefined ? usage : `there is no command ${name}${didYouMean(name, commandNames)}\n\n${usage}`,
+      );
+    const limit = Number(values.limit);
+    if (!Number.isInteger(limit) || limit < 1 || limit > mostRuns)
+      throw bad(`--limit must be a whole number from 1 to ${mostRuns}, and not ${values.limit}`);
+    const filter = values.where === undefined ? null : readFilter(values.where, Date.now());
+    const { dataDir, databaseUrl } = readDatabaseSettings(process.env);
+    if (databaseUrl === null && !existsSync(join(dataDir, 'app.db')))
+      throw bad(`${dataDir} holds no database of an app: set DATA_DIR or DATABASE_URL`);
+    const database = await openDatabase({ dataDir, databaseUrl, connections: 2 });
+    try {
+      const store = new SqlRunStore(database, Date.now, { isShared: databaseUrl !== null });
+      const { answer, lines, exitCode = 0 } = await answerOf(store, command, { operands, filter, limit });
+      console.log(values.json ? JSON.stringify(answer, null, 2) : lines.join('\n'));
+      return exitCode;
+    } finally {
+      await database.destroy();
+    }
+  },
+});
+
+interface Answer {
+  readonly answer: unknown;
+  readonly lines: readonly string[];
+  /** Default: 0. */
+  readonly exitCode?: number;
+}
+
+interface Asked {
+  readonly operands: readonly string[];
+  readonly filter: RunFilter | null;
+  readonly limit: number;
+}
+
+const listed = ({ id, state, stepId, stepVersion, owner, failure, createdAtMs, updatedAtMs }: Run) => ({
+  ...{ id, state, step: `${stepId}@${stepVersion}`, owner, code: failure?.code ?? null },
+  createdAt: new Date(createdAtMs).toISOString(),
+  updatedAt: new Date(updatedAtMs).toISOString(),
+});
+
+async function answerOf(store: RunStore, command: OpsCommand, asked: Asked): Promise<Answer> {
+  const { operands, filter, limit } = asked;
+  if (command === 'status') return status(store);
+  if (command === 'runs') {
+    const runs = await store.search({ ...filter, limit });
+    return { answer: runs.map(listed), lines: runs.length > 0 ? runs.map(lineOf) : ['no runs'] };
+  }
+  if (command === 'why') {
+    const [id, ...more] = operands;
+    if (id === undefined || more.length > 0) throw bad('name one run: ops why RUN');
+    const found = await caseOf(store, id);
+    if (!found) throw bad(`there is no run ${id}`);
+    return { answer: found, lines: linesOfCase(found) };
+  }
+  if (command === 'drain' || command === 'wake') return setRest(store, command, operands);
+  return change(store, command, asked);
+}
+
+async function status(store: RunStore): Promise<Answer> {
+  const answer = await statusOf(store, Date.now());
+  const { workers, runs, stranded } = answer;
+  return {
+    answer,
+    lines: [
+      workers.length > 0 ? 'workers:' : 'workers: none has said that it lives within the last hour',
+      ...workers.map(
+        ({ name, isAlive, rests, runs: has, can }) =>
+          `  ${name}  ${isAlive ? (rests ? 'rests' : 'alive') : 'gone'}, ${has} runs${can ? `, ${can.join(' ')}` : ''}`,
+      ),
+      'runs:',
+      ...runs.map(
+        ({ state, number, oldestSeconds }) =>
+          `  ${state}  ${number}${oldestSeconds === null ? '' : `, the oldest for ${inTime(oldestSeconds)}`}`,
+      ),
+      ...(stranded.length > 0 ? ['runs that no living worker can do:', ...stranded.map((id) => `  ${id}`)] : []),
+    ],
+  };
+}
+
+async function setRest(store: RunStore, command: 'drain' | 'wake', operands: readonly string[]): Promise<Answer> {
+  const [worker, ...more] = operands;
+  if (worker === undefined || more.length > 0) throw bad(`name one worker: ops ${command} WORKER`);
+  if (!(await store.setRest(worker, command === 'drain'))) {
+    const names = (await store.listWorkers()).map(({ name }) => name);
+    throw bad(`there is no worker ${worker}${didYouMean(worker, names)}; ops status lists them`);
+  }
+  const what = command === 'drain' ? 'takes no more runs' : 'takes runs again';
+  return { answer: { worker, rests: command === 'drain' }, lines: [`${worker} ${what}, within a second`] };
+}
+
+/** Does the same to each run, and says for each what came of it. */
+async function change(
+  store: RunStore,
+  command: 'cancel' | 'retry' | 'requeue',
+  { operands, filter, limit }: Asked,
+): Promise<Answer> {
+  if (operands.length > 0 === (filter !== null))
+    throw bad(`name runs, or choose them by --where: ops ${command} RUN...`);
+  const runs: (Run | string)[] = filter
+    ? await store.search({ ...filter, limit })
+    : await Promise.all(operands.map(async (id) => (await store.find(id)) ?? id));
+  const answer: { id: string; isDone: boolean; note: string }[] = [];
+  for (const run of runs) {
+    if (typeof run === 'string') answer.push({ id: run, isDone: false, note: 'there is no such run' });
+    else answer.push({ id: run.id, ...(await changeOne(store, command, run)) });
+  }
+  return {
+    answer,
+    lines: answer.length > 0 ? answer.map(({ id, note }) => `${id}  ${note}`) : ['no runs'],
+    exitCode: answer.every(({ isDone }) => isDone) ? 0 : 1,
+  };
+}
+
+async function changeOne(
+  store: RunStore,
+  command: 'cancel' | 'retry' | 'requeue',
+  run: Run,
+): Promise<{ isDone: boolean; note: string }> {
+  if (command === 'retry') {
+    if (!isFinal(run.state)) return { isDone: false, note: `is ${run.state}: only an ended run can begin anew` };
+    const again = retriedRun(run, Date.now());
+    await store.create(again);
+    return { isDone: true, note: `begins anew as ${again.id}` };
+  }
+  if (isFinal(run.state)) return { isDone: false, note: `is ${run.state} already` };
+  if (command === 'requeue')
+    return (await store.requeue(run.id))
+      ? { isDone: true, note: `is ${run.state}, and waits for a worker` }
+      : { isDone: false, note: 'has ended meanwhile' };
+  try {
+    await store.transition(run, 'CANCELLED');
+    return { isDone: true, note: 'is CANCELLED' };
+  } catch (error) {
+    if (!(error instanceof KitError)) throw error;
+    return { isDone: false, note: error.message };
+  }
+}
+
+/** Reads `state=FAILED,code=disk_full,since=2h`. Throws `KitError` with what would be right. */
+export function readFilter(text: string, nowMs: number): RunFilter {
+  const known = ['state', 'code', 'step', 'owner', 'worker', 'since'];
+  const given = new Map<string, string>();
+  for (const part of text.split(',')) {
+    const [name = '', ...rest] = part.split('=');
+    const value = rest.join('=').trim();
+    if (!known.includes(name.trim()) || value === '')
+      throw bad(`--where ${part}: give ${known.join('=..., ')}=...${didYouMean(name.trim(), known)}`);
+    given.set(name.trim(), value);
+  }
+  const state = given.get('state');
+  const knownState = runStates.find((name): name is RunState => name === state);
+  if (state !== undefined && !knownState) throw bad(`--where state=${state}: it is one of ${runStates.join(', ')}`);
+  const since = given.get('since');
+  const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(since ?? '') ?? [];
+  if (since !== undefined && count === undefined)
+    throw bad(`--where since=${since}: give a time such as 90s, 30m, 2h or 7d`);
+  const [code, stepId, owner, worker] = ['code', 'step', 'owner', 'worker'].map((name) => given.get(name));
+  return {
+    ...(knownState && { state: knownState }),
+    ...(code !== undefined && { code }),
+    ...(stepId !== undefined && { stepId }),
+    ...(owner !== undefined && { owner }),
+    ...(worker !== undefined && { worker }),
+    ...(count !== undefined && { sinceMs: nowMs - Number(count) * (units[unit] ?? 0) }),
+  };
+}
+
+function lineOf(run: Run): string {
+  const { id, state, step, owner, code, updatedAt } = listed(run);
+  return [id, state, step, `user ${owner}`, ...(code === null ? [] : [code]), updatedAt].join('  ');
+}
+
+function linesOfCase({ run, owner, states, stages, waitsFor }: RunCase): string[] {
+  return [
+    `run ${run.id}: ${run.state}, ${run.step}, user ${owner}`,
+    ...(run.failure ? [`failed: ${run.failure.code}: ${run.failure.message}`] : []),
+    ...(waitsFor === null ? [] : [`waits: ${waitsFor}`]),
+    'states:',
+    ...states.map(({ at, state }) => `  ${at}  ${state}`),
+    'stages:',
+    ...stages.map(
+      ({ begunAt, endedAt, state, worker, attempt, outcome }) =>
+        `  ${begunAt} to ${endedAt ?? 'now'}  ${state}, attempt ${attempt}, ${worker}${outcome === null ? '' : `: ${outcome}`}`,
+    ),
+  ];
+}
+
+function inTime(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}

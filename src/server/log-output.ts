@@ -1,0 +1,61 @@
+import { fstatSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { pino, type DestinationStream } from 'pino';
+
+/** Bytes of lines that wait for the reader of a pipe. */
+const defaultMaxWaitingBytes = 4 * 2 ** 20;
+const flushWithinMs = 1_000;
+
+/** Where a process writes its log. */
+export interface LogOutput extends DestinationStream {
+  /** Number of lines that were dropped because nobody read the pipe. */
+  readonly droppedLines: number;
+  /** Resolves when the lines are written, or after a second. */
+  flush(): Promise<void>;
+}
+
+/**
+ * The log on a file descriptor (default: stderr). A pipe whose reader stalls never stops the process: lines wait in a bounded buffer, and further lines are dropped and
+ * counted. A line says how many when the reader is back. Files and terminals are written at once.
+ */
+export function logOutput({ fd = 2, maxWaitingBytes = defaultMaxWaitingBytes } = {}): LogOutput {
+  const kind = fstatSync(fd);
+  if (!kind.isFIFO() && !kind.isSocket()) {
+    const file = pino.destination({ dest: fd, sync: true });
+    return { write: (line) => void file.write(line), droppedLines: 0, flush: async () => {} };
+  }
+  const pipe = new Socket({ fd, readable: false, writable: true });
+  // The reader is gone: nobody misses the lines.
+  pipe.on('error', () => {});
+  pipe.unref();
+  let droppedLines = 0;
+  let untold = 0;
+  return {
+    write(line) {
+      if (pipe.writableLength > maxWaitingBytes || pipe.destroyed) {
+        droppedLines += 1;
+        untold += 1;
+        return;
+      }
+      if (untold > 0)
+        pipe.write(
+          `${JSON.stringify({ level: 40, time: Date.now(), droppedLines: untold, msg: 'lines of the log were dropped, because nobody read them' })}\n`,
+        );
+      untold = 0;
+      pipe.write(line);
+    },
+    get droppedLines() {
+      return droppedLines;
+    },
+    flush() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      if (pipe.writableLength === 0 || pipe.destroyed) resolve();
+      else {
+        pipe.write('', () => resolve());
+        setTimeout(resolve, flushWithinMs).unref();
+        pipe.ref();
+      }
+      return promise;
+    },
+  };
+}

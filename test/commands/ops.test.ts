@@ -1,0 +1,73 @@
+// @module-tag all
+/** `ops`: the operator's desk beside an app that runs, with SQLite and with PostgreSQL and a worker. */
+import { expect, test, vi } from 'vitest';
+import { readFilter } from '../../src/commands/ops.ts';
+import { launchApp, smallRun, startApp } from '../support/app.ts';
+import { testFolder } from '../support/folders.ts';
+import { startCommand } from '../support/processes.ts';
+import { startSandbox } from '../support/sandbox.ts';
+
+async function ops(args: readonly string[], dataDir: string): Promise<{ code: unknown; text: string }> {
+  const { output, exited } = startCommand('ops', args, { DATA_DIR: dataDir });
+  return { code: await exited, text: output() };
+}
+const json = async (args: readonly string[], dataDir: string) =>
+  JSON.parse((await ops([...args, '--json'], dataDir)).text) as unknown;
+
+test('one app on SQLite: status, a list, the case of a run, cancel, and a failed run that begins anew', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url, { dataDir: await testFolder() });
+  const { session } = await launchApp(sandbox, app, { userId: 'amina' });
+  const { id } = await session.start(smallRun);
+  const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
+
+  expect(await json(['status'], app.dataDir)).toMatchObject({
+    runs: [{ state: 'AWAITING_APPROVAL', number: 1, oldestSeconds: expect.any(Number) as number }],
+    stranded: [],
+  });
+  expect(await json(['runs', '--where', 'state=AWAITING_APPROVAL,since=1h,owner=amina'], app.dataDir)).toMatchObject([
+    { id, state: 'AWAITING_APPROVAL', owner: 'amina', code: null },
+  ]);
+  expect(await json(['runs', '--where', 'state=FAILED'], app.dataDir)).toEqual([]);
+  const why = await ops(['why', id], app.dataDir);
+  expect(why).toMatchObject({ code: 0 });
+  expect(why.text).toMatch(new RegExp(`^run ${id}: AWAITING_APPROVAL, \\S+@\\S+, user amina`));
+  expect(why.text).toMatch(/states:\n {2}\S+ {2}CREATED\n {2}\S+ {2}AWAITING_APPROVAL\n/);
+  // An ended run begins anew, with an operation of its own.
+  expect(await ops(['retry', id], app.dataDir)).toEqual({
+    code: 1,
+    text: `${id}  is AWAITING_APPROVAL: only an ended run can begin anew\n`,
+  });
+  expect(await ops(['cancel', '--where', 'state=AWAITING_APPROVAL'], app.dataDir)).toEqual({
+    code: 0,
+    text: `${id}  is CANCELLED\n`,
+  });
+  await vi.waitFor(async () => expect((await session.run(id)).state).toBe('CANCELLED'));
+  const [again] = (await json(['retry', id], app.dataDir)) as { note: string }[];
+  const newId = again!.note.split(' ').at(-1)!;
+  const begun = await session.waitFor(newId, 'AWAITING_APPROVAL');
+  expect(begun.operationId).not.toBe(operationId);
+  await sandbox.control('POST', `operations/${begun.operationId}/approve`);
+  expect((await session.waitFor(newId, 'COMPLETED')).parameters).toEqual((await session.run(id)).parameters);
+  expect(await ops(['cancel', newId], app.dataDir)).toEqual({ code: 1, text: `${newId}  is COMPLETED already\n` });
+  expect((await ops(['why', 'nobody'], app.dataDir)).text).toBe('there is no run nobody\n');
+}, 90_000);
+
+test.each([
+  [[], /usage: marketplace-app-kit ops/],
+  [['statsu'], /there is no command statsu\. Did you mean status\?/],
+  [['runs', '--where', 'stat=FAILED'], /Did you mean state\?/],
+  [['runs', '--where', 'state=BROKEN'], /it is one of CREATED/],
+  [['runs', '--limit', '0'], /whole number from 1/],
+  [['status'], /holds no database of an app/],
+])('%j is refused', async (args, message) => {
+  const { code, text } = await ops(args, await testFolder());
+  expect([code, text]).toEqual([1, expect.stringMatching(message)]);
+});
+
+test('a filter is read', () => {
+  expect(readFilter('state=FAILED,code=disk_full,step=ndvi,worker=a:1,since=2h', 10_000_000)).toEqual({
+    ...{ state: 'FAILED', code: 'disk_full', stepId: 'ndvi', worker: 'a:1', sinceMs: 2_800_000 },
+  });
+  for (const text of ['since=2', 'since=h', 'state', '']) expect(() => readFilter(text, 0), text).toThrow();
+});

@@ -1,0 +1,76 @@
+// @module-tag all
+/** A reader of the log that stalls stops nothing: lines are dropped, counted and told of. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { cleanUpLater } from '../support/cleanup.ts';
+import { projectRoot } from '../support/folders.ts';
+
+const program = `
+  import { logOutput } from '${new URL('../../src/server/index.ts', import.meta.url).href}';
+  const output = logOutput({ maxWaitingBytes: 100_000 });
+  let ticks = 0;
+  const timer = setInterval(() => {
+    for (let i = 0; i < 200; i++) output.write(JSON.stringify({ msg: 'x'.repeat(500) }) + '\\n');
+    ticks += 1;
+    process.stdout.write(ticks + ' ' + output.droppedLines + '\\n');
+  }, 20);
+  process.on('SIGUSR2', () => clearInterval(timer));
+  process.on('SIGTERM', async () => {
+    clearInterval(timer);
+    output.write(JSON.stringify({ msg: 'the last line' }) + '\\n');
+    await output.flush();
+    process.exit(0);
+  });
+  setInterval(() => {}, 1000);
+`;
+
+test('the process goes on, ends when it is asked to, and says how many lines are missing', async () => {
+  const child = spawn(
+    process.execPath,
+    ['--import', join(projectRoot, 'scripts/preload.mjs'), '--input-type=module-typescript', '-e', program],
+    { stdio: ['ignore', 'pipe', 'pipe'], cwd: projectRoot },
+  );
+  cleanUpLater(() => child.kill('SIGKILL'));
+  child.stderr.pause();
+  let last = '';
+  child.stdout.on('data', (bytes: Buffer) => (last = bytes.toString().trim().split('\n').at(-1)!));
+  await sleep(4_000);
+  const [ticks = 0, dropped = 0] = last.split(' ').map(Number);
+  expect(ticks).toBeGreaterThan(20);
+  expect(dropped).toBeGreaterThan(1_000);
+  // The reader is back.
+  child.kill('SIGUSR2');
+  let text = '';
+  child.stderr.on('data', (bytes: Buffer) => (text += bytes.toString()));
+  child.stderr.resume();
+  await sleep(500);
+  child.kill('SIGTERM');
+  const [code] = (await once(child, 'exit')) as [number];
+  expect(code).toBe(0);
+  const lines = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { msg: string; droppedLines?: number });
+  expect(lines.at(-1)).toEqual({ msg: 'the last line' });
+  expect(lines.at(-2)).toMatchObject({ droppedLines: expect.any(Number) as number });
+});
+
+test('a process whose reader never comes back ends within two seconds', async () => {
+  const child = spawn(
+    process.execPath,
+    ['--import', join(projectRoot, 'scripts/preload.mjs'), '--input-type=module-typescript', '-e', program],
+    { stdio: ['ignore', 'pipe', 'pipe'], cwd: projectRoot },
+  );
+  cleanUpLater(() => child.kill('SIGKILL'));
+  child.stderr.pause();
+  child.stdout.resume();
+  await sleep(3_000);
+  const from = performance.now();
+  child.kill('SIGTERM');
+  const [code] = (await once(child, 'exit')) as [number];
+  expect(code).toBe(0);
+  expect(performance.now() - from).toBeLessThan(5_000);
+});
