@@ -142,6 +142,8 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `alter table workers add column rests bigint not null default 0`,
     `create table turns (id bigint primary key, served bigint not null)`,
     `insert into turns values (1, 0)`,
+    `create index runs_without_worker on runs (updated_at) where worker is null
+      and state in ('CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING')`,
     `create index runs_by_turn on runs (turn, updated_at) where worker is null and state in ('APPROVED', 'PROCESSING')`,
     `create table schema_floor (id bigint primary key, oldest text not null)`,
     `insert into schema_floor values (1, '015-turns')`,

@@ -2,11 +2,12 @@ import {
   sql,
   type ExpressionBuilder,
   type RawBuilder,
+  type SelectQueryBuilder,
   type Transaction,
   type UpdateQueryBuilder,
   type UpdateResult,
 } from 'kysely';
-import type { AppDatabase, AppTables } from '../database.ts';
+import type { AppDatabase, AppTables, RunRow } from '../database.ts';
 import { outputSummary, type OutputSummary } from '../processing/output-summary.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
 import type {
@@ -146,23 +147,33 @@ export class SqlRunStore implements RunStore {
   }
 
   async listOrphans(worker: string, forMs = 0): Promise<UnfinishedRun[]> {
-    const rows = await this.#database
-      .selectFrom('runs')
-      .select(['id', 'owner', 'state', 'turn'])
-      .where('state', 'in', unfinished)
-      .where((of) =>
-        of.or([
-          // A time ahead of ours comes from a clock that was wrong: count it as old.
-          of.and([
-            of('worker', 'is', null),
-            of.or([of('updated_at', '<=', this.#now() - forMs), of('updated_at', '>', this.#now())]),
-          ]),
-          of.and([of('worker', 'is not', null), of('worker', '!=', worker), of.not(this.#isHeld(of))]),
-        ]),
-      )
-      .orderBy('created_at')
+    const columns = ['id', 'owner', 'state', 'turn', 'created_at'] as const;
+    const open = this.#database.selectFrom('runs').select(columns).where('state', 'in', unfinished);
+    const free = await open
+      .where('worker', 'is', null)
+      // A time ahead of ours comes from a clock that was wrong: count it as old.
+      .where((of) => of.or([of('updated_at', '<=', this.#now() - forMs), of('updated_at', '>', this.#now())]))
       .execute();
-    return rows.map(toUnfinished);
+    const left = await this.#runsOfDead(worker, open);
+    return [...free, ...left].toSorted((first, second) => first.created_at - second.created_at).map(toUnfinished);
+  }
+
+  /** Unfinished runs of workers whose lease is over. Asks the few workers first, because most runs have a living one. */
+  async #runsOfDead(
+    worker: string,
+    open: SelectQueryBuilder<AppTables, 'runs', Pick<RunRow, 'id' | 'owner' | 'state' | 'turn' | 'created_at'>>,
+  ) {
+    const others = open.where('worker', 'is not', null).where('worker', '!=', worker);
+    // With SQLite a worker is one process after the other, and has no row.
+    if (!this.#isShared) return others.where((of) => of.not(this.#isHeld(of))).execute();
+    const dead = await this.#database
+      .selectFrom('workers')
+      .select('name')
+      .where(sql<boolean>`alive_at <= ${this.#leaseNow()} - ${leaseMs}`)
+      .execute();
+    if (dead.length === 0) return [];
+    const names = dead.map(({ name }) => name);
+    return others.where('worker', 'in', names).execute();
   }
 
   async listWaitingLaunches(): Promise<string[]> {
@@ -488,6 +499,18 @@ export class SqlRunStore implements RunStore {
     await this.#database
       .deleteFrom('workers')
       .where('alive_at', '<', sql<number>`${this.#leaseNow()} - ${deadForMs}`)
+      // By its row others find what it has.
+      .where((of) =>
+        of.not(
+          of.exists(
+            of
+              .selectFrom('runs')
+              .select('runs.id')
+              .whereRef('runs.worker', '=', 'workers.name')
+              .where('runs.state', 'in', unfinished),
+          ),
+        ),
+      )
       .execute();
   }
 

@@ -192,8 +192,13 @@ export function runStoreSuite(
     expect(claims.filter((claimed) => claimed !== null).map(({ claim }) => claim)).toEqual([3]);
     await store.renewLease('owner');
     expect(await store.claim(run.id, 'owner')).toBeNull();
+    for (const worker of workers) await subject.silence(worker);
+    // By its row others find what a dead worker has.
     await store.forgetWorkers(0);
+    expect((await store.listOrphans('owner')).map(({ id }) => id)).toContain(run.id);
     expect((await store.claim(run.id, 'owner'))?.claim).toBe(4);
+    await store.forgetWorkers(0);
+    expect((await store.listWorkers()).map(({ name }) => name)).not.toContain('living-1');
   });
 
   check('lists what no living worker has', async () => {
