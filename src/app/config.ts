@@ -116,6 +116,8 @@ export interface AppConfig {
   readonly tracesTo: string | null;
   /** `OTEL_SERVICE_NAME`, default `marketplace-app`. */
   readonly serviceName: string;
+  /** `OTEL_TRACES_SAMPLER` (`always_on`, `always_off`, `traceidratio`, each also with `parentbased_`) and `OTEL_TRACES_SAMPLER_ARG`, default 1: share of launches whose traces are sent. */
+  readonly tracedShare: number;
   /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
   readonly mapTiles: string | null;
   /** `STEP_CONFINEMENT` and `CONFINEMENT_READS`: how child processes, which open foreign files, are kept from everything else. */
@@ -192,6 +194,8 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     LAUNCHES_PER_MINUTE: integer(1, 1_000_000).default(120),
     METRICS_PUBLIC: z.enum(['true', 'false'], 'must be true or false').default('false'),
     OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+    OTEL_TRACES_SAMPLER: z.enum(samplers, `must be one of ${samplers.join(', ')}`).default('parentbased_always_on'),
+    OTEL_TRACES_SAMPLER_ARG: z.coerce.number('must be a number from 0 to 1').min(0).max(1).default(1),
     OTEL_SERVICE_NAME: z.string().max(200).default('marketplace-app'),
     SHOW_DEFECTS: z.enum(['true', 'false'], 'must be true or false').default('false'),
     STEP_INSPECT: integer(1, 65_535).optional(),
@@ -200,6 +204,17 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
 
 const noKey =
   'PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE) is required: the API key that the platform issued to this app';
+
+/** Samplers of OpenTelemetry's environment variables. A launch has no parent, so the two kinds are one. */
+const samplers = [
+  ...(['always_on', 'always_off', 'traceidratio'] as const),
+  ...(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'] as const),
+] as const;
+
+function sampledShare(sampler: (typeof samplers)[number], argument: number): number {
+  if (sampler.endsWith('traceidratio')) return argument;
+  return sampler.endsWith('always_off') ? 0 : 1;
+}
 
 /**
  * Reads the app's settings once. Throws `ConfigError`. If `APP_SECRET` is not set, makes one in the
@@ -284,6 +299,7 @@ export function readAppConfig(
     inspectPort: settings.STEP_INSPECT ?? null,
     tracesTo: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     serviceName: settings.OTEL_SERVICE_NAME,
+    tracedShare: sampledShare(settings.OTEL_TRACES_SAMPLER, settings.OTEL_TRACES_SAMPLER_ARG),
     mapTiles: settings.MAP_TILES ?? null,
     confinement: confinementSettings(env, settings),
     logLevel: settings.LOG_LEVEL,

@@ -122,7 +122,12 @@ async function wireApp(
   // Another process may have the same pid after a restart, or on another machine of the same name.
   const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
   const metrics = createMetrics({ role: config.role, version: kitVersion, schema: newestMigration });
-  const traces = await createTraces({ endpoint: config.tracesTo, serviceName: config.serviceName });
+  const traces = await createTraces({
+    endpoint: config.tracesTo,
+    serviceName: config.serviceName,
+    attributes: { 'service.version': kitVersion, 'service.instance.id': lease.worker, 'app.role': config.role },
+    sampledShare: config.tracedShare,
+  });
   const client = createPlatformClient({
     baseUrl: config.platformUrl,
     apiKey: config.platformApiKey.reveal(),

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
@@ -15,7 +15,10 @@ interface Span {
   readonly parentSpanId?: string;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: { readonly stringValue?: string } }[];
+  readonly attributes: readonly {
+    readonly key: string;
+    readonly value: { readonly stringValue?: string; readonly intValue?: number | string };
+  }[];
   readonly status: { readonly code?: number };
 }
 interface Export {
@@ -42,6 +45,12 @@ async function startCollector(status = 200) {
       exports().flatMap(({ resourceSpans }) =>
         resourceSpans.flatMap(({ resource }) => [attribute(resource, 'service.name')]),
       ),
+    resources: () =>
+      exports().flatMap(({ resourceSpans }) =>
+        resourceSpans.map(({ resource }) =>
+          Object.fromEntries(resource.attributes.map(({ key, value }) => [key, value.stringValue])),
+        ),
+      ),
     spans: () =>
       exports()
         .flatMap(({ resourceSpans }) => resourceSpans)
@@ -57,6 +66,8 @@ test('a launch and its run are one trace, without a secret in it', async () => {
   const collector = await startCollector();
   const sandbox = await startSandbox();
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'flood-mapper' };
+  vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'team=maps');
+  onTestFinished(() => void vi.unstubAllEnvs());
   const app = await startApp(sandbox.url, { env });
   const { launchId, token, session } = await launchApp(sandbox, app);
   await sandbox.control('POST', 'faults', { launchId, endpoint: 'operation.create', effect: { status: 503 } });
@@ -90,7 +101,11 @@ test('a launch and its run are one trace, without a secret in it', async () => {
   };
   expect(callsWithin('launch')).toContain('user.detail ok 0');
   expect(callsWithin('run CREATED')).toEqual(['operation.create 503 2', 'operation.create ok 0']);
-  expect(callsWithin('run AWAITING_APPROVAL')).toContain('operation.status ok 0');
+  // Polls without news are a number.
+  expect(callsWithin('run AWAITING_APPROVAL')).toEqual([]);
+  const polls = stages[1]!.attributes.find(({ key }) => key === 'platform.polls')?.value.intValue;
+  expect(Number(polls)).toBeGreaterThanOrEqual(1);
+  expect(collector.resources()).toContainEqual(expect.objectContaining({ 'app.role': 'all', team: 'maps' }));
   expect(callsWithin('run UPLOADING')).toEqual(
     expect.arrayContaining(['upload.initiate ok 0', 'upload.chunk ok 0', 'upload.complete ok 0']),
   );
@@ -125,4 +140,15 @@ test.each([
   await sandbox.control('POST', `operations/${operationId}/approve`);
   await session.waitFor(id, 'COMPLETED');
   await app.close();
+});
+
+test('a launch that is not sampled is in no trace, in any process', async () => {
+  const collector = await startCollector();
+  const sandbox = await startSandbox();
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER: 'parentbased_traceidratio' };
+  const app = await startApp(sandbox.url, { env: { ...env, OTEL_TRACES_SAMPLER_ARG: '0' } });
+  const { session } = await launchApp(sandbox, app);
+  await session.waitFor((await session.start(smallRun)).id, 'AWAITING_APPROVAL');
+  await app.close();
+  expect(collector.spans()).toEqual([]);
 });

@@ -43,7 +43,16 @@ test('docs/configuration.md names every setting, and no other', async () => {
       .filter(
         (name) =>
           !name.endsWith('_FILE') &&
-          !['X', 'NAME', 'PATH', 'NODE_ENV', 'MY_APP', 'PLATFORM_TOKEN', 'OTEL_EXPORTER_OTLP_HEADERS'].includes(name),
+          ![
+            'X',
+            'NAME',
+            'PATH',
+            'NODE_ENV',
+            'MY_APP',
+            'PLATFORM_TOKEN',
+            'OTEL_EXPORTER_OTLP_HEADERS',
+            'OTEL_RESOURCE_ATTRIBUTES',
+          ].includes(name),
       ),
   );
   expect([...documented].sort()).toEqual([...settings].sort());

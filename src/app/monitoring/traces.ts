@@ -30,7 +30,10 @@ const timeoutMillis = 3_000;
 /** The current work: a launch without an id yet, or a state of a run. */
 type Scope =
   | { readonly calls: { readonly call: ObservedCall; readonly endMs: number }[] }
-  | { readonly parent: Context };
+  | { readonly parent: Context; idlePolls: number };
+
+/** Most polls bring no decision: the span of their stage counts them. */
+const isIdlePoll = ({ endpoint, result }: ObservedCall) => endpoint === 'operation.status' && result === 'ok';
 
 /** The code of an error, or else the name of its class. */
 function typeOf(error: unknown): string {
@@ -51,24 +54,38 @@ function idsOf(launchId: string): { traceId: string; spanId: string } {
 export async function createTraces({
   endpoint,
   serviceName,
+  attributes: ownAttributes,
+  sampledShare,
 }: {
   /** Base address of the collector. */
   readonly endpoint: string | null;
   readonly serviceName: string;
+  /** Attributes of this process, besides those of `OTEL_RESOURCE_ATTRIBUTES`. */
+  readonly attributes: Readonly<Record<string, string>>;
+  /** Share of launches that are recorded, 0 to 1. Every process decides the same for a launch. */
+  readonly sampledShare: number;
 }): Promise<Traces> {
   if (endpoint === null) return noTraces;
-  const [{ ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags }, sdk, { OTLPTraceExporter }, { resourceFromAttributes }] =
-    await Promise.all([
-      import('@opentelemetry/api'),
-      import('@opentelemetry/sdk-trace-base'),
-      import('@opentelemetry/exporter-trace-otlp-http'),
-      import('@opentelemetry/resources'),
-    ]);
+  const [
+    { ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags },
+    sdk,
+    { OTLPTraceExporter },
+    { detectResources, envDetector, resourceFromAttributes },
+  ] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace-base'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+  ]);
+  const sampler = new sdk.TraceIdRatioBasedSampler(sampledShare);
   const random = new sdk.RandomIdGenerator();
   /** The ids of the next span, if they are given. */
   let given: { traceId: string; spanId: string } | null = null;
   const provider = new sdk.BasicTracerProvider({
-    resource: resourceFromAttributes({ 'service.name': serviceName }),
+    resource: resourceFromAttributes({ ...ownAttributes, 'service.name': serviceName }).merge(
+      detectResources({ detectors: [envDetector] }),
+    ),
+    sampler: new sdk.ParentBasedSampler({ root: sampler }),
     spanProcessors: [
       new sdk.BatchSpanProcessor(new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis })),
     ],
@@ -80,8 +97,12 @@ export async function createTraces({
   const tracer = provider.getTracer('marketplace-app-kit');
   const scope = new AsyncLocalStorage<Scope>();
 
+  const flagsOf = (launchId: string) => {
+    const { decision } = sampler.shouldSample(ROOT_CONTEXT, idsOf(launchId).traceId);
+    return decision === sdk.SamplingDecision.RECORD_AND_SAMPLED ? TraceFlags.SAMPLED : TraceFlags.NONE;
+  };
   const launchSpan = (launchId: string) =>
-    trace.setSpanContext(ROOT_CONTEXT, { ...idsOf(launchId), traceFlags: TraceFlags.SAMPLED, isRemote: true });
+    trace.setSpanContext(ROOT_CONTEXT, { ...idsOf(launchId), traceFlags: flagsOf(launchId), isRemote: true });
   const fail = (span: Span, error: unknown) => {
     // The message of an error may contain a user's text.
     span.setAttribute('error.type', typeOf(error));
@@ -114,12 +135,14 @@ export async function createTraces({
     async stage({ id, launchId, stepId, state }, work) {
       const attributes = { 'launch.id': launchId, 'run.id': id, 'run.state': state, 'step.id': stepId };
       const span = tracer.startSpan(`run ${state}`, { attributes }, launchSpan(launchId));
+      const own: Scope = { parent: trace.setSpan(ROOT_CONTEXT, span), idlePolls: 0 };
       try {
-        return await scope.run({ parent: trace.setSpan(ROOT_CONTEXT, span) }, work);
+        return await scope.run(own, work);
       } catch (error) {
         fail(span, error);
         throw error;
       } finally {
+        if (own.idlePolls > 0) span.setAttribute('platform.polls', own.idlePolls);
         span.end();
       }
     },
@@ -127,6 +150,7 @@ export async function createTraces({
       const within = scope.getStore();
       if (within === undefined) return;
       if ('calls' in within) within.calls.push({ call, endMs: Date.now() });
+      else if (isIdlePoll(call)) within.idlePolls += 1;
       else record(call, Date.now(), within.parent);
     },
     close: () => provider.shutdown().catch(() => {}),
