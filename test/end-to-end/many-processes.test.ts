@@ -132,6 +132,38 @@ describe('processes that share a database', needing('postgresql'), () => {
     await expectDelivered(sandbox, launchId, session, id);
   });
 
+  test('with DRAIN_SECONDS a worker ends its upload first, and a web process says that it is not ready before it closes', async () => {
+    const { sandbox, session, launchId, databaseUrl, env } = await start(0);
+    const worker = await startServer('app', ['--role', 'worker'], await env({ DRAIN_SECONDS: '60' }));
+    await sandbox.control('POST', 'faults', {
+      launchId,
+      endpoint: 'upload.chunk',
+      times: 3,
+      effect: { delayMs: 1_500 },
+    });
+    const { id } = await session.start(smallRun);
+    const { operationId } = await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');
+    await sandbox.control('POST', `operations/${operationId}/approve`);
+    await until(session, id, ({ state }) => state === 'UPLOADING');
+    await worker.kill('SIGTERM');
+    expect(worker.child.exitCode).toBe(0);
+    await expectDelivered(sandbox, launchId, session, id);
+    const stages = await query(databaseUrl, `select state, outcome from run_stages where run_id = '${id}'`);
+    expect(stages.filter(({ state }) => state === 'UPLOADING')).toEqual([{ state: 'UPLOADING', outcome: 'COMPLETED' }]);
+
+    const web = await startServer('app', ['--role', 'web'], await env({ DRAIN_SECONDS: '4' }));
+    const status = async (path: string) => (await fetch(`${web.url}${path}`)).status;
+    expect([await status('/ready'), await status('/')]).toEqual([200, 200]);
+    const ended = web.kill('SIGTERM');
+    const from = performance.now();
+    // The answer of /ready is good for two seconds.
+    while ((await status('/ready')) === 200) await sleep(100);
+    expect([await status('/ready'), await status('/')]).toEqual([503, 200]);
+    await ended;
+    expect(performance.now() - from).toBeGreaterThan(3_500);
+    expect(web.child.exitCode).toBe(0);
+  });
+
   test('cancelled in the web process: the worker lets go of it', async () => {
     const { sandbox, launchId, session, workerOf, databaseUrl } = await start(1);
     const { id } = await session.start(smallRun);
