@@ -1,9 +1,14 @@
 /** The OpenAPI document is valid, whole, and what the tests hold every answer to. */
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import spectral, { type RulesetDefinition } from '@stoplight/spectral-core';
+import parsers from '@stoplight/spectral-parsers';
+import rulesets from '@stoplight/spectral-rulesets';
 import { expect, test } from 'vitest';
 import { keyOf } from '../../src/sandbox/openapi/describe-fields.ts';
 import { descriptions } from '../../src/sandbox/openapi/descriptions.ts';
-import { fieldsOf, openApi31 } from '../../src/sandbox/openapi/document.ts';
+import { pageLimits } from '../../src/contract/index.ts';
+import { describedDocument, fieldsOf, openApi31 } from '../../src/sandbox/openapi/document.ts';
 import { faultOfAnswer, watchAnswers } from '../support/openapi.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 
@@ -43,7 +48,7 @@ test('is valid OpenAPI 3.1', async () => {
 });
 
 test('describes each field and parameter, offers no forbidden one, and declares its tags', () => {
-  const document = openApi31('/');
+  const document = describedDocument('/');
   const fields = fieldsOf(document);
   expect(fields.length).toBeGreaterThan(500);
   expect(fields.filter(({ schema }) => typeof schema['description'] !== 'string').map(({ path }) => path)).toEqual([]);
@@ -61,6 +66,58 @@ test('describes each field and parameter, offers no forbidden one, and declares 
     expect(Object.keys(document.paths?.[id]?.get?.responses ?? {})).toEqual(
       expect.arrayContaining(['200', '206', '416']),
     );
+});
+
+/** What the paths of the interface force, and a call of the sandbox that cannot be refused. */
+const forced = [
+  ['no-path-trailing-slash', '/public/stac/'],
+  ['path-keys-no-trailing-slash', '/public/stac/'],
+  ['operation-4xx-response', '/health'],
+];
+
+test("Redocly's recommended rules find nothing", async () => {
+  const problems = await lintFromString({
+    source: JSON.stringify(openApi31('http://127.0.0.1:4010')),
+    absoluteRef: '/openapi.json',
+    config: await createConfig({ extends: ['recommended'] }),
+  });
+  const found = problems.map(({ ruleId, message, location }) => [
+    ruleId,
+    (location[0]?.pointer ?? '').split('/')[2]?.replaceAll('~1', '/') ?? message,
+  ]);
+  expect(found.filter(([rule, path]) => !forced.some(([known, at]) => known === rule && at === path))).toEqual([]);
+});
+
+test("Spectral's rules of OpenAPI find nothing", async () => {
+  const linter = new spectral.Spectral();
+  // The two packages describe one thing by types of their own.
+  linter.setRuleset({ extends: [rulesets.oas as unknown as RulesetDefinition] });
+  const document = new spectral.Document(
+    JSON.stringify(openApi31('http://127.0.0.1:4010')),
+    parsers.Json,
+    '/openapi.json',
+  );
+  const found = (await linter.run(document)).map(({ code, path }) => [String(code), String(path[1])]);
+  expect(found.filter(([rule, path]) => !forced.some(([known, at]) => known === rule && at === path))).toEqual([]);
+});
+
+test('a client gets a type for each body, numbers as numbers, and files as files', () => {
+  const { paths: calls = {}, components } = openApi31('/');
+  const schemas = components?.schemas as Record<string, { properties?: Record<string, object>; enum?: string[] }>;
+  expect(schemas['UploadChunkRequest']!.properties).toMatchObject({
+    partNumber: { type: 'integer', minimum: 1, maximum: 10_000 },
+    file: { type: 'string', format: 'binary' },
+  });
+  expect(calls['/public/external-app/file/{token}/upload/chunk']?.post?.requestBody).toMatchObject({
+    content: { 'multipart/form-data': { schema: { $ref: '#/components/schemas/UploadChunkRequest' } } },
+  });
+  expect(calls['/public/stac/search']?.get?.parameters).toContainEqual(
+    expect.objectContaining({ name: 'limit', schema: { type: 'integer', minimum: 1, maximum: pageLimits.max } }),
+  );
+  const text = JSON.stringify(openApi31('/'));
+  // The list of kinds of data stands once.
+  expect(text.split('"MULTISPECTRAL","HYPERSPECTRAL"').length - 1).toBe(1);
+  expect(schemas['SourceType']!.enum).toHaveLength(20);
 });
 
 test.each(paths)('describes %s', (line) => {

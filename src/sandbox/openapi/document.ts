@@ -11,6 +11,7 @@ import { controlCalls } from './control-calls.ts';
 import { describeFields, fieldsIn, type DocumentedField } from './describe-fields.ts';
 import { tagDescriptions } from './descriptions.ts';
 import type { DocumentedCall } from './documented-call.ts';
+import { nameSchemas } from './name-schemas.ts';
 import { platformCalls } from './platform-calls.ts';
 
 const json = 'application/json';
@@ -38,6 +39,13 @@ export const documentedCalls: readonly DocumentedCall[] = [...platformCalls, ...
 
 /** OpenAPI 3.1 of the whole sandbox, its schemas those that requests are checked by and clients read with. */
 export function openApi31(serverUrl: string): ReturnType<typeof createDocument> {
+  const document = describedDocument(serverUrl);
+  nameSchemas(document);
+  return document;
+}
+
+/** The document with each schema where it is used, by whose path its fields find their descriptions. */
+export function describedDocument(serverUrl: string): ReturnType<typeof createDocument> {
   const paths: ZodOpenApiPathsObject = {};
   for (const call of documentedCalls) {
     const path = documentedPath(call.path);
@@ -47,6 +55,8 @@ export function openApi31(serverUrl: string): ReturnType<typeof createDocument> 
     openapi: '3.1.1',
     info: {
       title: 'Geospatial platform, as the sandbox serves it',
+      license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'The integration starter kit', url: 'https://example.org/marketplace-app-kit' },
       version: '1.0.0',
       description:
         "Catalog, search, files, inference and external apps by the service interface; what it leaves open, by the assumptions of docs/contract.md. The calls below /sandbox are the sandbox's own. Another method on one of these paths is answered with 405 and the header Allow, an unknown path with 404 (path_not_found).",
@@ -155,7 +165,9 @@ function bodyOf({
   form,
   example,
 }: DocumentedCall): Record<string, { schema: z.ZodType; example?: unknown }> {
-  const shown = example === undefined ? {} : { example };
+  // A file stands for its bytes.
+  const whole = form?.file !== undefined && isRecord(example) ? { ...example, [form.file]: '...' } : example;
+  const shown = whole === undefined ? {} : { example: whole };
   if (body) return { [json]: { schema: body, ...shown } };
   if (!form) return {};
   const { fields, file } = form;
