@@ -29,7 +29,7 @@ import { launchRoutes } from './launch/routes.ts';
 import { launchSessions, rememberBegun, requireLaunchSession } from './launch/sessions.ts';
 import { createTraces } from './monitoring/traces.ts';
 import { createMetrics } from './monitoring/metrics.ts';
-import { freeBytesOf, hasFreeDisk } from './monitoring/readiness.ts';
+import { freeBytesOf } from './monitoring/readiness.ts';
 import { newestMigration } from './migrations.ts';
 import { kitVersion } from '../files/index.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
@@ -86,6 +86,8 @@ export interface App {
 }
 
 const dayMs = 86_400_000;
+/** Free disk with which a worker takes runs again after its disk was full: twice the reserve of a step. */
+const leastToResumeBytes = 32 * 2 ** 20;
 /** Maximum number of launches with kept calls, which share a token's renewal. A new launch replaces the least recently used one. */
 const maxLaunches = 10_000;
 /**
@@ -198,7 +200,8 @@ async function wireApp(
     folders: new WorkFolders(workDir, store),
     now,
     log,
-    isMachineWell: async () => (await hasFreeDisk(workDir)) && (steps.canStartChildren() || (await canStartProcess())),
+    isMachineWell: async () =>
+      (await freeBytesOf(workDir)) >= leastToResumeBytes && (steps.canStartChildren() || (await canStartProcess())),
     onOutdated: () => {
       aside = 'a newer release has changed the database';
       log.error({}, 'a newer release has changed the database: this process takes no more runs');

@@ -292,7 +292,7 @@ export const assumptions = [
     'source-types',
     '2.8',
     'each source type is judged by what proves it',
-    'sandbox/files/file-kinds.ts',
+    'sandbox/inspect/file-kinds.ts',
     'kindOf',
     'file-upload',
   ),

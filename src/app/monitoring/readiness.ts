@@ -55,7 +55,7 @@ export async function checkReadiness({
       if (!canStartChildren()) throw new Error();
     }),
     check('is nearly full', async () => {
-      if (!(await hasFreeDisk(dataDir, freeBytes))) throw new Error();
+      if ((await freeBytes(dataDir)) < leastFreeBytes) throw new Error();
     }),
     check('does not answer', askDatabase),
     check('does not answer', async () => {
@@ -84,10 +84,6 @@ export async function inTime<T>(promise: Promise<T>): Promise<T> {
   const timer = setTimeout(() => reject(new Error('no answer in time')), answerWithinMs);
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
-
-/** True if the disk of a folder has room for work. */
-export const hasFreeDisk = async (folder: string, freeBytes = freeBytesOf): Promise<boolean> =>
-  (await freeBytes(folder)) >= leastFreeBytes;
 
 /** Free bytes of the disk of a folder. */
 export async function freeBytesOf(folder: string): Promise<number> {

@@ -95,6 +95,8 @@ const forgottenAfterMs = 3_600_000;
 const lateClaimMs = 2_000;
 /** Interval between checks of this machine. */
 const machineEveryMs = 2_000;
+/** Number of times that this machine may fail one run before the run's patience counts. */
+const maxTriesHere = 3;
 /** Pause of a worker that can do none of the runs that wait, so that others get them. */
 const restMs = 2_000;
 const strandedAfterMs = 10 * 60_000;
@@ -375,6 +377,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (!queue.isShared || !isOfMachine(error) || stageOf(run.state)?.queueName !== 'process') return false;
     noteMachine(false, error);
     if (!(await store.canBeDone(run, { besides: worker }))) return false;
+    const triedHere = (await store.stages(run.id)).filter(
+      (stage) => stage.worker === worker && stage.state === run.state,
+    );
+    // Runs that are too large for every machine must not go round for ever.
+    if (triedHere.length > maxTriesHere) return false;
     await folders.tidyRun(run.id).catch(() => {});
     await store.giveBack(run);
     leave(run.id, entry);
@@ -527,9 +534,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
           'could not look for runs that no worker can do',
           takeStranded,
         );
-        repeats.every(machineEveryMs, 'could not check this machine', async () =>
-          noteMachine((await options.isMachineWell?.()) ?? true),
-        );
+        repeats.every(machineEveryMs, 'could not check this machine', async () => {
+          if (!isWell) noteMachine((await options.isMachineWell?.()) ?? true);
+        });
       }
       repeats.every(tidyEveryMs, 'could not remove abandoned work folders and workers', async () => {
         await folders.tidy();
