@@ -6,7 +6,7 @@ import { pino, type DestinationStream } from 'pino';
 const defaultMaxWaitingBytes = 4 * 2 ** 20;
 const flushWithinMs = 1_000;
 
-/** Where a process writes its log. */
+/** Destination of a process's log. */
 export interface LogOutput extends DestinationStream {
   /** Number of lines that were dropped because nobody read the pipe. */
   readonly droppedLines: number;

@@ -4,7 +4,7 @@ import { inTime, type Readiness } from './readiness.ts';
 import type { ObservedCall } from '../../platform-client/index.ts';
 import { isFinal, runStates, type RunState } from '../runs/run-state.ts';
 
-/** What a process reads when it is asked. Sources that are left out give no series. */
+/** Sources of values that a process reads when it is asked. Sources that are left out give no series. */
 export interface MetricsSources {
   readonly countRuns: () => Promise<Partial<Record<RunState, number>>>;
   /** Number of living workers, and the time since which the oldest run of each unfinished state waits, in epoch milliseconds. */

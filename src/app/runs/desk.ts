@@ -1,4 +1,4 @@
-/** What an operator asks about runs and workers (docs/operate.md). */
+/** Questions of an operator about runs and workers (docs/monitor.md). */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isFinal, runStates, type RunState } from './run-state.ts';
 import { initialRun, type Run, type RunStore, type WorkerView } from './run.ts';
@@ -48,7 +48,7 @@ export interface RunCase {
     readonly endedAt: string | null;
     readonly outcome: string | null;
   }[];
-  /** What it waits for, in words. Null if it does not wait, or waits for nothing unusual. */
+  /** The thing that it waits for, in words. Null if it does not wait, or waits for nothing unusual. */
   readonly waitsFor: string | null;
 }
 

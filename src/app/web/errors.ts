@@ -29,7 +29,7 @@ export const notFound: RequestHandler = () => {
 /** Time after which a request to a busy app, or to one without its database, is worth another try. */
 const retryAfterSeconds = 5;
 
-/** What the page of an error shows. */
+/** Facts that the page of an error shows. */
 export interface ErrorView {
   readonly code: string;
   readonly message: string;
