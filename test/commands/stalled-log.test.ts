@@ -55,7 +55,8 @@ test('the process goes on, ends when it is asked to, and says how many lines are
     .split('\n')
     .map((line) => JSON.parse(line) as { msg: string; droppedLines?: number });
   expect(lines.at(-1)).toEqual({ msg: 'the last line' });
-  expect(lines.at(-2)).toMatchObject({ droppedLines: expect.any(Number) as number });
+  const told = lines.reduce((sum, { droppedLines = 0 }) => sum + droppedLines, 0);
+  expect(told).toBeGreaterThanOrEqual(dropped);
 });
 
 test('a process whose reader never comes back ends within two seconds', async () => {
