@@ -313,7 +313,7 @@ async function wireApp(
     aside ??= 'the process is about to end';
     // A web process has no runs: it answers until balancers have seen that it is not ready.
     const drained = config.role === 'web' ? sleep(config.drainMs) : Promise.resolve();
-    return (stopped ??= Promise.all([engine.stop(), drained]).then(() => {}));
+    return (stopped ??= drained.then(() => engine.stop()));
   };
   return {
     handler: app,

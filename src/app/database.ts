@@ -6,7 +6,7 @@ import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { codeOf, ensurePrivateFile, isTransient } from '../files/index.ts';
 import { DatabaseUnavailableError, QuietClient, tellingFile, tellingPool } from './database-unavailable.ts';
-import { migrate } from './migrations.ts';
+import { isOutdated, migrate } from './migrations.ts';
 import type { RunState } from './runs/run-state.ts';
 
 /** A connection whose other end is gone without a word would else be waited for as long as TCP does, a quarter of an hour. */
@@ -155,6 +155,8 @@ export interface DatabaseOptions {
   readonly dataDir: string;
   /** Address of PostgreSQL. Null: SQLite under `dataDir`. */
   readonly databaseUrl: string | null;
+  /** False: a database of an earlier release is an error, and stays as it is. Default: true. */
+  readonly migrates?: boolean;
   /** Most connections to PostgreSQL. Default: 10. */
   readonly connections?: number;
   /** Maximum time to retry if PostgreSQL does not answer, in milliseconds. Default 0. */
@@ -191,6 +193,7 @@ export async function openDatabase({ waitMs = 0, onWait, ...options }: DatabaseO
 async function openNow({
   dataDir,
   databaseUrl,
+  migrates = true,
   connections = defaultConnections,
 }: DatabaseOptions): Promise<AppDatabase> {
   const shared =
@@ -201,6 +204,11 @@ async function openNow({
   const migrated =
     databaseUrl === null ? database : new Kysely<AppTables>({ dialect: postgres(databaseUrl, { max: 1 }).dialect });
   try {
+    if (!migrates && (await isOutdated(migrated)))
+      throw new KitError(
+        'database_older',
+        'the database is from an earlier version of the app: use that version, or run migrate first (docs/upgrading.md)',
+      );
     const hasChanged = await migrate(migrated);
     if (databaseUrl === null) await enforceReferences(database, { hasChanged });
     if (migrated !== database) await migrated.destroy();
@@ -208,7 +216,7 @@ async function openNow({
     await migrated.destroy();
     if (migrated !== database) await database.destroy();
     // A connection's error can hold the address, and that the password.
-    if (error instanceof KitError && error.code === 'database_newer') throw error;
+    if (error instanceof KitError && ['database_newer', 'database_older'].includes(error.code)) throw error;
     const reason = reasonOf(error instanceof DatabaseUnavailableError ? error.cause : error);
     if (databaseUrl === null) {
       if (!(error instanceof DatabaseUnavailableError)) throw error;

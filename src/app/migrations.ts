@@ -141,7 +141,8 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `alter table workers add column can text`,
     `alter table workers add column rests bigint not null default 0`,
     `create table turns (id bigint primary key, served bigint not null)`,
-    `insert into turns values (1, 0)`,
+    `insert into turns
+      select 1, coalesce(min(turn), 0) from runs where worker is null and state in ('APPROVED', 'PROCESSING')`,
     `create index runs_without_worker on runs (updated_at) where worker is null
       and state in ('CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING')`,
     `create index runs_by_turn on runs (turn, updated_at) where worker is null and state in ('APPROVED', 'PROCESSING')`,
@@ -149,6 +150,13 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `insert into schema_floor values (1, '015-turns')`,
   ),
 };
+
+/** True if the database lacks a migration of this release. */
+export async function isOutdated<Tables>(database: Kysely<Tables>): Promise<boolean> {
+  const provider = { getMigrations: () => Promise.resolve({ ...migrations }) };
+  const known = await new Migrator({ db: database, provider }).getMigrations();
+  return known.some(({ executedAt }) => executedAt === undefined);
+}
 
 /** The newest migration that this release knows. */
 export const newestMigration = Object.keys(migrations).toSorted().at(-1) ?? '';

@@ -52,7 +52,7 @@ export default defineCommand(import.meta, {
     const { dataDir, databaseUrl } = readDatabaseSettings(process.env);
     if (databaseUrl === null && !existsSync(join(dataDir, 'app.db')))
       throw bad(`${dataDir} holds no database of an app: set DATA_DIR or DATABASE_URL`);
-    const database = await openDatabase({ dataDir, databaseUrl, connections: 2 });
+    const database = await openDatabase({ dataDir, databaseUrl, migrates: false, connections: 2 });
     try {
       const store = new SqlRunStore(database, Date.now, { isShared: databaseUrl !== null });
       const { answer, lines, exitCode = 0 } = await answerOf(store, command, { operands, filter, limit });

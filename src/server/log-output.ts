@@ -24,10 +24,10 @@ export function logOutput({ fd = 2, maxWaitingBytes = defaultMaxWaitingBytes } =
     const file = pino.destination({ dest: fd, sync: true });
     return { write: (line) => void file.write(line), droppedLines: 0, flush: async () => {} };
   }
-  const pipe = new Socket({ fd, readable: false, writable: true });
+  // Node's own stream of stderr: two streams on one pipe do not go together.
+  const pipe = fd === 2 ? process.stderr : new Socket({ fd, readable: false, writable: true });
   // The reader is gone: nobody misses the lines.
   pipe.on('error', () => {});
-  pipe.unref();
   let droppedLines = 0;
   let untold = 0;
   return {
@@ -53,7 +53,6 @@ export function logOutput({ fd = 2, maxWaitingBytes = defaultMaxWaitingBytes } =
       else {
         pipe.write('', () => resolve());
         setTimeout(resolve, flushWithinMs).unref();
-        pipe.ref();
       }
       return promise;
     },

@@ -42,7 +42,7 @@ test(
     cleanUpLater(() => database.destroy());
     await query(
       address,
-      `insert into workers (name, alive_at, can) select 'w' || i, (extract(epoch from clock_timestamp()) * 1000)::bigint, '["cog@1.0.0"]'
+      `insert into workers (name, alive_at, can) select 'w' || i, (extract(epoch from clock_timestamp()) * 1000)::bigint + 3600000, '["cog@1.0.0"]'
      from generate_series(1, 20) i;
      insert into runs (id, launch_id, state, step_id, step_version, parameters, input, idempotency_key, created_at, updated_at, worker, owner)
      select 'r' || i, 'l' || i % 1000, case when i % 100 = 0 then 'APPROVED' else 'AWAITING_APPROVAL' end, 'cog', '1.0.0', '{}',

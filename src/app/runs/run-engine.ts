@@ -142,6 +142,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   let ending: Promise<void> | null = null;
   /** Number of runs of this worker that have ended, and freed their folders. */
   let ended = 0;
+  /** Time since which the lease holds without a gap. */
+  let heldSinceMs = Infinity;
   /** False while this machine cannot run steps. */
   let isWell = true;
   /** True if an operator told this worker to take no more runs. */
@@ -171,6 +173,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const fromMs = lease.now();
     const claimed = await store.claimNext(worker, can);
     const run = claimed && (await confirmed(claimed, fromMs));
+    if (run && stopping) {
+      await store.giveBack(run);
+      throw new Released('the worker is stopping');
+    }
     if (run) return begin(run, newEntry('process'));
     if (claimed || !(await store.hasWaiting())) return;
     restUntilMs = lease.now() + restMs;
@@ -206,6 +212,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   function begin(run: Run, entry: ActiveRun): void {
+    const earlier = activeRuns.get(run.id);
+    if (earlier && earlier !== entry) earlier.abort.abort(new Released('the run was taken again'));
     activeRuns.set(run.id, entry);
     entry.claim = run.claim;
     entry.launchId = run.launchId;
@@ -257,6 +265,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       try {
         await abortableSleep(tryAgainMs, entry.abort.signal);
         await outage.over(entry.abort.signal);
+        if (activeRuns.get(runId) !== entry) return null;
         const run = await claim(runId);
         entry.claim = run?.claim ?? 0;
         return run;
@@ -402,8 +411,10 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Takes runs whose step no worker can do, so that they fail with the reason. */
   async function takeStranded(): Promise<void> {
-    if (!lease.mayJudgeOthers) return;
-    for (const runId of await store.listStranded(settings.strandedAfterMs ?? strandedAfterMs)) {
+    const forMs = settings.strandedAfterMs ?? strandedAfterMs;
+    // After a pause of the whole fleet, able workers need time to come back.
+    if (!lease.mayJudgeOthers || lease.now() - heldSinceMs < forMs) return;
+    for (const runId of await store.listStranded(forMs)) {
       if (stopping) return;
       await takeRun(runId, 'process');
     }
@@ -482,10 +493,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         entry.abort.abort(new Released('another process ended the run, or took it'));
     }
     if (lease.isOver) options.onLeaseLost?.();
+    if (lease.isOver || heldSinceMs === Infinity) heldSinceMs = fromMs;
     lease.renewed(fromMs);
     outage.ended();
     const idle = [...held.keys()].filter((id) => !activeRuns.has(id));
-    if (idle.length > 0) await queue.add(idle.map((runId) => ({ runId, queueName: 'wait', turn: 0 })));
+    if (idle.length === 0 || (stopping && !queue.isShared)) return;
+    // A worker that takes no more runs leaves to others what it has and does not drive.
+    if (stopping || rests) for (const id of idle) await store.giveBack({ id, claim: held.get(id) ?? 0 });
+    await queue.add(idle.map((runId) => ({ runId, queueName: 'wait', turn: 0 })));
   }
 
   return {

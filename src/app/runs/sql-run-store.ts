@@ -223,13 +223,14 @@ export class SqlRunStore implements RunStore {
         .select('id')
         .where('state', 'in', waitingStates)
         .where(sql<string>`step_id || '@' || step_version`, 'in', can)
-        .where((of) =>
-          of.or([of('worker', 'is', null), of.and([of('worker', '!=', worker), of.not(this.#isHeld(of))])]),
-        )
         .orderBy('turn')
         .orderBy('updated_at')
         .limit(1);
-      const found = await (this.#isShared ? next.forUpdate().skipLocked() : next).executeTakeFirst();
+      const first = (of: typeof next) => (this.#isShared ? of.forUpdate().skipLocked() : of).executeTakeFirst();
+      // Two questions, because an index holds the runs without a worker only.
+      const found =
+        (await first(next.where('worker', 'is', null))) ??
+        (await first(next.where('worker', '!=', worker).where((of) => of.not(this.#isHeld(of)))));
       if (!found) return null;
       const taken = await this.#take(trx, worker, trx.updateTable('runs').where('id', '=', found.id));
       if (!taken) return null;
@@ -256,7 +257,7 @@ export class SqlRunStore implements RunStore {
       .where('state', 'in', waitingStates)
       .where('worker', 'is', null)
       .where('updated_at', '<=', this.#now() - forMs)
-      .where((of) => of.not(this.#isAbleWorker(of, forMs)))
+      .where((of) => of.not(this.#isAbleWorker(of, Math.max(forMs, leaseMs))))
       .execute();
     return rows.map(({ id }) => id);
   }

@@ -350,6 +350,8 @@ export function runStoreSuite(
     expect(await store.canBeDone(run)).toBe(false);
     await store.renewLease('able', ['new@2.0.0', 'old@1.0.0']);
     expect(await store.listStranded(30_000)).toEqual([]);
+    // Also when it is asked for the present alone.
+    expect(await store.listStranded(0)).toEqual([]);
     expect([await store.canBeDone(run), await store.canBeDone(run, { besides: 'able' })]).toEqual([true, false]);
     const claimed = await store.claimNext('able', ['new@2.0.0', 'old@1.0.0']);
     expect(claimed).toMatchObject({ id: run.id, claim: 2 });
