@@ -38,6 +38,7 @@ async function waitFor(
     now: () => nowMs,
     patience,
     report: () => reports++,
+    onPollInterval: () => {},
     log: { info: () => {}, warn: () => {} },
   } as unknown as StageContext;
   const run = {
