@@ -188,6 +188,7 @@ export const appErrors = {
   data_folder_in_use: ofStart('End the other app, or set another DATA_DIR.'),
   database_unavailable: ofStart('Start the database, and check DATABASE_URL.'),
   database_newer: ofStart('Start the newer version, or use a copy of the database from before the update.'),
+  database_older: ofStart('Use the version that wrote it, or run `migrate` first.'),
   bad_app_definition: ofStart('Correct the app folder as the message says.', 'app'),
   bad_step_definition: ofStart('Correct the step as the message says.', 'app'),
   bad_wire_profile: ofStart('Correct the wire profile as the message says.', 'app'),
