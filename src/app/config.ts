@@ -92,7 +92,7 @@ export interface AppConfig {
   readonly databaseWaitMs: number;
   /** `DATABASE_CONNECTIONS`, default 10: most connections of this process to PostgreSQL, besides the 4 of its queue. */
   readonly databaseConnections: number;
-  /** `DRAIN_SECONDS`, default 0: after SIGTERM, steps and uploads go on for so long, and a web process answers for so long while `/ready` says 503. */
+  /** `DRAIN_SECONDS`, default 0: time after SIGTERM in which steps and uploads can finish, and in which a web process still responds while `/ready` returns 503. */
   readonly drainMs: number;
   /** `PLATFORM_PATIENCE_MS`, default 15 min: how long a platform that does not answer is tried again before a run fails. */
   readonly platformPatienceMs: number;

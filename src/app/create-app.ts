@@ -62,7 +62,7 @@ export interface AppOptions {
   readonly definition: AppDefinition;
   readonly log: Logger;
   /** Keeps child processes from everything that is not theirs. */
-  /** Number of lines of the log that were dropped, for the metrics. Default: 0. */
+  /** Number of log lines that were dropped, for the metrics. Default: 0. */
   readonly droppedLogLines?: () => number;
   readonly confinement: Confinement;
   /** Stores of a test. The app opens the missing ones in the database of `config`. @internal */
@@ -86,7 +86,7 @@ export interface App {
 }
 
 const dayMs = 86_400_000;
-/** Free disk with which a worker takes runs again after its disk was full: twice the reserve of a step. */
+/** Free disk space that a worker needs to take runs again after its disk was full. It is twice the reserve of a step. */
 const leastToResumeBytes = 32 * 2 ** 20;
 /** Maximum number of launches with kept calls, which share a token's renewal. A new launch replaces the least recently used one. */
 const maxLaunches = 10_000;
@@ -244,11 +244,10 @@ async function wireApp(
       metrics,
       sources: {
         countRuns: () => store.countByState(),
-        async lookAtFleet() {
-          const alive = isShared ? (await store.listWorkers()).filter(({ isAlive }) => isAlive) : [{ rests: false }];
-          const workers = { alive: alive.length, resting: alive.filter(({ rests }) => rests).length };
-          return { workers, oldest: await store.oldestByState() };
-        },
+        lookAtFleet: async () => ({
+          workers: isShared ? await store.countWorkers() : { alive: 1, resting: 0 },
+          oldest: await store.oldestByState(),
+        }),
         stepLoad: () => steps.load(),
         connections,
         freeBytes: () => freeBytesOf(config.dataDir),
@@ -311,7 +310,7 @@ async function wireApp(
   let stopped: Promise<void> | null = null;
   const stopWork = () => {
     aside ??= 'the process is about to end';
-    // A web process has no runs: it answers until balancers have seen that it is not ready.
+    // A web process has no runs. It responds until load balancers have noticed that it is not ready.
     const drained = config.role === 'web' ? sleep(config.drainMs) : Promise.resolve();
     return (stopped ??= drained.then(() => engine.stop()));
   };

@@ -67,11 +67,11 @@ export interface RunRow {
 /** A process that takes runs. */
 export interface WorkerRow {
   name: string;
-  /** When it last said that it lives. */
+  /** Time of its last lease. */
   alive_at: number;
-  /** JSON of the steps that it can do, each as `id@version`. Null from a release that did not say so: it takes every run. */
+  /** JSON of its steps, each as `id@version`. Null for a release that does not report them and takes every run. */
   can: string | null;
-  /** 1 if an operator told it to take no more runs. */
+  /** 1 if an operator drains it. */
   rests: number;
 }
 
@@ -260,7 +260,7 @@ const driverMessageOf = (error: unknown) => {
 const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'no machine has this name',
   ECONNREFUSED: 'nothing listens there',
-  EHOSTUNREACH: 'the network does not lead there',
+  EHOSTUNREACH: 'the host cannot be reached',
   ETIMEDOUT: 'no answer in time',
   '28P01': 'the password is wrong',
   '28000': 'the role may not log in',
@@ -268,9 +268,9 @@ const reasons: Readonly<Record<string, string>> = {
   '42501': 'the role lacks a permission',
   '53100': 'its disk is full',
   '53300': 'it has no free connection',
-  '57P03': 'it starts or stops at the moment',
+  '57P03': 'it is starting or stopping',
   SQLITE_FULL: 'the disk is full',
-  SQLITE_IOERR_WRITE: 'the disk does not take writes',
+  SQLITE_IOERR_WRITE: 'the disk rejects writes',
   SQLITE_READONLY: 'the file or its folder cannot be written',
   SQLITE_CANTOPEN: 'the file cannot be opened',
   SQLITE_NOTADB: 'the file is no database',

@@ -73,7 +73,7 @@ export function onInterrupt(onFirst: () => void): void {
 /** Orchestrators kill a process ten seconds after they asked it to end. A database that does not answer must not hold a process that long; others find what the process left. */
 const stopWithinMs = 9_000;
 
-/** `drainMs`: time that `stop` may take before. Calls `stop` once on a signal that asks the process to end, or when the process that started it as a service is gone, and ends the process when it is done or has taken too long; a second signal ends it at once. */
+/** Calls `stop` once if a signal asks the process to end, or if the process that started it as a service has gone. Then ends the process, at the latest nine seconds after `drainMs`. A second signal ends the process at once. */
 export function stopOnSignal(stop: () => Promise<void>, drainMs = 0): void {
   const end = () => {
     setTimeout(() => process.exit(0), drainMs + stopWithinMs).unref();

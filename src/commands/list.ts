@@ -64,7 +64,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     load: () => import('./migrate.ts'),
   },
   ops: {
-    summary: "the operator's desk: workers, runs, why one waits or failed, cancel, retry, requeue, drain",
+    summary: 'shows and changes runs and workers of your app',
     isSpecial: true,
     load: () => import('./ops.ts'),
   },

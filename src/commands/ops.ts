@@ -2,29 +2,31 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDatabaseSettings } from '../app/config.ts';
 import { openDatabase } from '../app/database.ts';
-import { caseOf, retriedRun, statusOf, type RunCase } from '../app/runs/desk.ts';
+import { caseOf, statusOf, type RunCase } from '../app/runs/desk.ts';
 import { isFinal, runStates, type RunState } from '../app/runs/run-state.ts';
-import type { Run, RunFilter, RunStore } from '../app/runs/run.ts';
+import { newRun, type Run, type RunFilter, type RunStore } from '../app/runs/run.ts';
 import { SqlRunStore } from '../app/runs/sql-run-store.ts';
 import { didYouMean } from '../contract/did-you-mean.ts';
 import { KitError } from '../contract/index.ts';
 import { defineCommand } from './command.ts';
 
-const usage = `usage: marketplace-app-kit ops COMMAND [options]: the operator's desk of an app, beside the app or without it
+const usage = `usage: marketplace-app-kit ops COMMAND [options]
 
-  status                 workers, runs by state, and runs that no worker can do
-  runs                   a list of runs, the last change first
-  why RUN                one run: its states, its stages in each worker, and why it failed
-  cancel RUN...          ends runs that have not ended
-  retry RUN...           begins ended runs anew, each as a new run with a new operation that its user approves
-  requeue RUN...         takes runs from their workers: others continue from the last committed stage
-  drain WORKER           the worker takes no more runs, and ends those that it has
-  wake WORKER            the worker takes runs again
+Shows and changes the runs and workers of an app. The app can be running or stopped.
 
-  --where FILTERS        of runs, cancel, retry and requeue, in place of identifiers, separated by commas:
+  status                 Show workers, runs by state, and runs whose step no living worker has
+  runs                   List runs, the most recently changed first
+  why RUN                Show the states, the stages and the failure of a run
+  cancel RUN...          Cancel runs that have not ended
+  retry RUN...           Start ended runs again, each as a new run that its user has to approve
+  requeue RUN...         Take runs away from their workers; other workers continue from the last committed stage
+  drain WORKER           Give no more runs to a worker; it finishes the runs that it has
+  wake WORKER            Give runs to a drained worker again
+
+  --where FILTERS        Select the runs for runs, cancel, retry or requeue. Separate filters by commas:
                          state=FAILED, code=disk_full, step=ndvi, owner=USER, worker=NAME, since=2h (s, m, h, d)
-  --limit N              most runs (default: 50)
-  --json                 the answer as JSON
+  --limit N              Maximum number of runs (default: 50)
+  --json                 Print JSON
 
 DATABASE_URL     postgres://...; without it, SQLite below DATA_DIR (default data/app)`;
 
@@ -107,17 +109,17 @@ async function status(store: RunStore): Promise<Answer> {
   return {
     answer,
     lines: [
-      workers.length > 0 ? 'workers:' : 'workers: none has said that it lives within the last hour',
+      workers.length > 0 ? 'workers:' : 'workers: none within the last hour',
       ...workers.map(
         ({ name, isAlive, rests, runs: has, can }) =>
-          `  ${name}  ${isAlive ? (rests ? 'rests' : 'alive') : 'gone'}, ${has} runs${can ? `, ${can.join(' ')}` : ''}`,
+          `  ${name}  ${isAlive ? (rests ? 'drained' : 'alive') : 'gone'}, ${has} runs${can ? `, ${can.join(' ')}` : ''}`,
       ),
       'runs:',
       ...runs.map(
         ({ state, number, oldestSeconds }) =>
           `  ${state}  ${number}${oldestSeconds === null ? '' : `, the oldest for ${inTime(oldestSeconds)}`}`,
       ),
-      ...(stranded.length > 0 ? ['runs that no living worker can do:', ...stranded.map((id) => `  ${id}`)] : []),
+      ...(stranded.length > 0 ? ['runs whose step no living worker has:', ...stranded.map((id) => `  ${id}`)] : []),
     ],
   };
 }
@@ -133,7 +135,7 @@ async function setRest(store: RunStore, command: 'drain' | 'wake', operands: rea
   return { answer: { worker, rests: command === 'drain' }, lines: [`${worker} ${what}, within a second`] };
 }
 
-/** Does the same to each run, and says for each what came of it. */
+/** Changes each run, and reports the result of each. */
 async function change(
   store: RunStore,
   command: 'cancel' | 'retry' | 'requeue',
@@ -162,10 +164,13 @@ async function changeOne(
   run: Run,
 ): Promise<{ isDone: boolean; note: string }> {
   if (command === 'retry') {
-    if (!isFinal(run.state)) return { isDone: false, note: `is ${run.state}: only an ended run can begin anew` };
-    const again = retriedRun(run, Date.now());
+    if (!isFinal(run.state))
+      return { isDone: false, note: `is ${run.state}; only a run that has ended can be retried` };
+    const { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation } = run;
+    const asked = { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation };
+    const again = newRun(asked, Date.now());
     await store.create(again);
-    return { isDone: true, note: `begins anew as ${again.id}` };
+    return { isDone: true, note: `retried as ${again.id}` };
   }
   if (isFinal(run.state)) return { isDone: false, note: `is ${run.state} already` };
   if (command === 'requeue')

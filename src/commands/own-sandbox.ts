@@ -5,7 +5,7 @@ import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
 import type { Permission } from '../sandbox/identity/permissions.ts';
 import type { Confinement } from '../child/index.ts';
 import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
-import { serve } from '../server/index.ts';
+import { logOutput, serve } from '../server/index.ts';
 import { confine } from './confine.ts';
 
 interface OwnSandboxOptions {
@@ -66,7 +66,7 @@ export async function startOwnSandbox({
     config: { ...config, apiKey },
     confinement,
     profile,
-    log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, pino.destination({ dest: 2, sync: true })),
+    log: pino({ level: config.logLevel, base: { service: 'sandbox' } }, logOutput()),
   });
   const served = await serve(platform.handler, {
     host: config.host,

@@ -47,7 +47,7 @@ export function withRetries<T>(
       if (error.retryAfterMs !== null) await abortableSleep(error.retryAfterMs, signal);
     },
   }).catch((error: unknown) => {
-    // A caller that gives up learns what the platform answered until then.
+    // If the caller gives up, the last response of the platform is the cause of its error.
     if (signal?.aborted && last !== null && error instanceof Error) error.cause ??= last;
     throw error;
   });

@@ -78,7 +78,7 @@ export function colorBands(dataset: gdal.Dataset): gdal.RasterBand[] {
   return bands.length >= 3 ? bands.slice(0, 3) : bands.slice(0, 1);
 }
 
-/** Reads values that a picture shows: physical ones, and stored numbers of classes. */
+/** Reads the values that a picture shows: physical values, or the stored numbers of classes. */
 export const readerOfPicture = (band: gdal.RasterBand): BandReader =>
   new BandReader({ band }, classesOf(band) ? { scaling: 'stored' } : {});
 

@@ -29,9 +29,9 @@ export function requireStored(
   );
 }
 
-function isEqual(spatialReference: Gdal.SpatialReference, other: Gdal.SpatialReference): boolean {
-  const unitOf = (srs: Gdal.SpatialReference) => degreesPerUnit(srs) ?? srs.getLinearUnits().value;
-  return spatialReference.isSame(other) && Math.abs(unitOf(spatialReference) / unitOf(other) - 1) < 1e-9;
+function isEqual(srs: Gdal.SpatialReference, other: Gdal.SpatialReference): boolean {
+  const unitOf = (system: Gdal.SpatialReference) => degreesPerUnit(system) ?? system.getLinearUnits().value;
+  return srs.isSame(other) && Math.abs(unitOf(srs) / unitOf(other) - 1) < 1e-9;
 }
 
 function liesAlike(

@@ -24,9 +24,9 @@ export function logOutput({ fd = 2, maxWaitingBytes = defaultMaxWaitingBytes } =
     const file = pino.destination({ dest: fd, sync: true });
     return { write: (line) => void file.write(line), droppedLines: 0, flush: async () => {} };
   }
-  // Node's own stream of stderr: two streams on one pipe do not go together.
+  // Two streams on one pipe would disturb each other, so stderr has Node's own stream.
   const pipe = fd === 2 ? process.stderr : new Socket({ fd, readable: false, writable: true });
-  // The reader is gone: nobody misses the lines.
+  // If the reader has gone, the lines are lost.
   pipe.on('error', () => {});
   let droppedLines = 0;
   let untold = 0;
@@ -39,7 +39,7 @@ export function logOutput({ fd = 2, maxWaitingBytes = defaultMaxWaitingBytes } =
       }
       if (untold > 0)
         pipe.write(
-          `${JSON.stringify({ level: 40, time: Date.now(), droppedLines: untold, msg: 'lines of the log were dropped, because nobody read them' })}\n`,
+          `${JSON.stringify({ level: 40, time: Date.now(), droppedLines: untold, msg: 'log lines were dropped because nobody read them' })}\n`,
         );
       untold = 0;
       pipe.write(line);

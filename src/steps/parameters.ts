@@ -59,9 +59,9 @@ export function resampling({
 
 /** A parameter that names a coordinate reference system by its EPSG code, `EPSG:32633`. */
 export function crs({ default: code, ...words }: ParameterWords & { readonly default?: `EPSG:${number}` }) {
-  const zodString = z.string().regex(/^EPSG:[1-9]\d{3,6}$/, 'must be an EPSG code such as EPSG:32633');
+  const epsgCode = z.string().regex(/^EPSG:[1-9]\d{3,6}$/, 'must be an EPSG code such as EPSG:32633');
   // One type for the schema with a default and the one without; also below.
-  return (code === undefined ? zodString : zodString.default(code)).meta({ ...words, kind: 'crs' }) as z.ZodType<
+  return (code === undefined ? epsgCode : epsgCode.default(code)).meta({ ...words, kind: 'crs' }) as z.ZodType<
     string,
     string | undefined
   >;
@@ -69,11 +69,8 @@ export function crs({ default: code, ...words }: ParameterWords & { readonly def
 
 /** A parameter that is a day, `2024-06-01`. */
 export function date({ default: day, ...words }: ParameterWords & { readonly default?: string }) {
-  const zodISODate = z.iso.date('must be a date such as 2024-06-01');
-  return (day === undefined ? zodISODate : zodISODate.default(day)).meta(words) as z.ZodType<
-    string,
-    string | undefined
-  >;
+  const isoDate = z.iso.date('must be a date such as 2024-06-01');
+  return (day === undefined ? isoDate : isoDate.default(day)).meta(words) as z.ZodType<string, string | undefined>;
 }
 
 /** A parameter that is a place, drawn on the map or given as GeoJSON. */

@@ -70,7 +70,7 @@ describe('a database that is away at the start', () => {
   });
 });
 
-test('a page says that the database is away, and when to try again', async () => {
+test('if the database is away, the page says so and Retry-After is set', async () => {
   const app = express();
   app.use((req, _res, next) => {
     Object.assign(req, { log: { error: () => {} } });
@@ -84,11 +84,11 @@ test('a page says that the database is away, and when to try again', async () =>
   expect([status, headers['retry-after'], text]).toEqual([
     503,
     '5',
-    'database_away: the database does not answer at the moment; the app is well otherwise, and nothing is lost',
+    'database_away: the database does not answer at the moment; nothing is lost',
   ]);
 });
 
-test('a wait for a connection is told as that', () => {
+test('the message names a wait for a free connection', () => {
   const error = new DatabaseUnavailableError(new Error('timeout exceeded when trying to connect'));
   expect(error.message).toMatch(/no connection to the database was free within 5 s/);
 });

@@ -1,28 +1,25 @@
 // @module-tag all
-/** Workers beside each other: releases with other steps, a machine that fails, a worker that ends, a newer database. */
+/** Several workers: releases with different steps, a machine that fails, a worker that stops, a newer database. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { assumedLimits } from '../../src/contract/index.ts';
-import { Secret } from '../../src/app/config.ts';
-import { openDatabase, type AppDatabase } from '../../src/app/database.ts';
-import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
-import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
 import type { StepHost } from '../../src/app/processing/step-host.ts';
 import { createRunEngine, type RunEngineOptions } from '../../src/app/runs/run-engine.ts';
 import { localProgress } from '../../src/app/runs/run-progress.ts';
 import { LeftToOthersError, type QueuedRun, type QueueWorker, type RunQueue } from '../../src/app/runs/run-queue.ts';
+import { runViewer } from '../../src/app/runs/run-view.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import { StepVersionGoneError } from '../../src/app/processing/step-host.ts';
-import type { LaunchCalls } from '../../src/platform-client/index.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
+import { approvingCalls, databaseWithLaunch } from '../support/engine-fakes.ts';
 import { testFolder } from '../support/folders.ts';
 
-/** A queue that several engines of this process share, with the manners of pg-boss: one job for each run, given again a moment after a refusal. */
+/** A queue that several engines in this process share. Like pg-boss, it has one job for each run, and offers a rejected job again. */
 class SharedQueue {
   readonly jobs: QueuedRun[] = [];
 
@@ -58,23 +55,17 @@ class SharedQueue {
 
 interface WorkerOptions {
   readonly version?: string;
-  /** Runs in place of the step. */
+  /** Work of the step. Default: none. */
   readonly process?: () => Promise<void>;
   readonly isMachineWell?: () => Promise<boolean>;
   readonly drainMs?: number;
   readonly strandedAfterMs?: number;
 }
 
-/** A fleet over one database, with a platform that approves at the second poll. */
+/** Several workers with one database, and a platform that approves every operation. */
 async function startFleet() {
   const folder = await testFolder();
-  const database: AppDatabase = await openDatabase({ dataDir: folder, databaseUrl: null });
-  cleanUpLater(() => database.destroy());
-  await new SqlLaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin(
-    { id: 'launch', user: { id: 'u' }, createdAtMs: 0 },
-    'token',
-    { token: 'token', expiresAtMs: null },
-  );
+  const database = await databaseWithLaunch(folder);
   const store = new SqlRunStore(database, Date.now);
   const queue = new SharedQueue();
   const done: { worker: string; runId: string }[] = [];
@@ -103,21 +94,13 @@ async function startFleet() {
         return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null, provenance: null };
       },
     } as unknown as StepHost;
-    const calls = {
-      createOperation: async () => ({ operationId: 'op', expiresAt: undefined }),
-      getOperation: async () => ({ status: 'APPROVED' }),
-      initiateUpload: async () => ({ uploadId: 'u', key: 'k' }),
-      uploadChunk: async () => ({}),
-      completeUpload: async () => ({ fileId: 'file', size: 6 }),
-      keepAlive: async () => {},
-    } as unknown as LaunchCalls;
     const onOutdated = vi.fn();
     const engine = createRunEngine({
       store,
       queue: queue.open(),
       progress: localProgress(),
       lease: new WorkerLease(name, { isShared: true }),
-      callsOf: () => calls,
+      callsOf: () => approvingCalls,
       ownerOf: async () => 'u',
       steps: host,
       settings: {
@@ -134,7 +117,7 @@ async function startFleet() {
     });
     cleanUpLater(() => engine.stop());
     await engine.work();
-    return { engine, onOutdated };
+    return { engine, steps: host, onOutdated };
   }
 
   const wanted = { stepId: step.id, parameters: {}, input: { type: 'synthetic', size: 64 } } as const;
@@ -144,7 +127,7 @@ async function startFleet() {
 
 const within = { timeout: 20_000, interval: 50 };
 
-test('a roll-out with another version of a step: each worker does the runs of its version, and none fails', async () => {
+test('during a roll-out of a new step version, each worker processes the runs of its version', async () => {
   const { worker, store, done, wanted, stateOf } = await startFleet();
   const old = await worker('old', { version: '1.0.0' });
   const next = await worker('new', { version: '2.0.0' });
@@ -163,7 +146,7 @@ test('a roll-out with another version of a step: each worker does the runs of it
   expect(done).toHaveLength(6);
 });
 
-test('a run whose step no worker has waits, says so, and fails with the reason', async () => {
+test('a run waits if no worker has its step, shows that, and fails later', async () => {
   const { worker, store, wanted, stateOf } = await startFleet();
   const old = await worker('old', { version: '1.0.0', drainMs: 0 });
   const waiting = await old.engine.start('launch', wanted);
@@ -173,12 +156,15 @@ test('a run whose step no worker has waits, says so, and fails with the reason',
   await sleep(1_000);
   const run = (await store.find(waiting.id))!;
   expect(run.state).toBe('APPROVED');
-  expect((await next.engine.progress(run)).note).toMatch(/no worker has the step ndvi 1\.0\.0 at the moment/);
+  const viewer = runViewer({ store, engine: next.engine, steps: next.steps });
+  const note = 'no worker has the step ndvi 1.0.0 at the moment; the run waits for one';
+  expect((await viewer.one(run)).progress.note).toBe(note);
+  expect((await viewer.all([run, run])).map(({ progress }) => progress.note)).toEqual([note, note]);
   await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('FAILED'), within);
   expect((await store.find(waiting.id))!.failure).toMatchObject({ code: 'step_version_gone' });
 }, 40_000);
 
-test('a worker whose disk is full leaves its runs to another, and takes none until its own check passes', async () => {
+test('a worker with a full disk passes its runs on, and takes none until its check passes', async () => {
   const { worker, store, done, logged, wanted, stateOf } = await startFleet();
   let isFull = true;
   const full = await worker('full', {
@@ -197,7 +183,7 @@ test('a worker whose disk is full leaves its runs to another, and takes none unt
   await vi.waitFor(() => expect(logged).toContain('this machine can run steps again'), within);
 });
 
-test('a worker that drains ends its step and hands over what waits', async () => {
+test('a draining worker finishes its step and hands over its waiting runs', async () => {
   const { worker, store, done, wanted, stateOf } = await startFleet();
   let isRunning = false;
   const ending = await worker('ending', {
@@ -222,7 +208,7 @@ test('a worker that drains ends its step and hands over what waits', async () =>
   await expect(ending.engine.start('launch', wanted)).rejects.toMatchObject({ code: 'shutting_down' });
 });
 
-test('a step that outlasts the drain goes to another worker', async () => {
+test('another worker takes a step that is longer than the drain', async () => {
   const { worker, done, wanted, stateOf } = await startFleet();
   let isRunning = false;
   const ending = await worker('ending', {
@@ -240,7 +226,7 @@ test('a step that outlasts the drain goes to another worker', async () => {
   expect(done.at(-1)!.worker).toBe('staying');
 });
 
-test('a worker stands aside when a newer release has changed the database so that it cannot work with it', async () => {
+test('a worker stops if the database needs a newer release', async () => {
   const { worker, database, wanted, stateOf } = await startFleet();
   const old = await worker('old');
   expect(old.onOutdated).not.toHaveBeenCalled();
@@ -250,7 +236,7 @@ test('a worker stands aside when a newer release has changed the database so tha
   expect(await stateOf('none')).toBeUndefined();
 });
 
-test('a worker that an operator put to rest takes no run until it is woken; a run taken from a worker goes on in another', async () => {
+test('drain, wake and requeue', async () => {
   const { worker, store, wanted, stateOf } = await startFleet();
   let isRunning = false;
   const first = await worker('first', {

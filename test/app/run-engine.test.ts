@@ -5,10 +5,6 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { assumedLimits } from '../../src/contract/index.ts';
 import { DatabaseUnavailableError } from '../../src/app/database-unavailable.ts';
-import { openDatabase } from '../../src/app/database.ts';
-import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
-import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
-import { Secret } from '../../src/app/config.ts';
 import type { StepHost } from '../../src/app/processing/step-host.ts';
 import { createRunEngine, type RunEngineOptions } from '../../src/app/runs/run-engine.ts';
 import { localProgress } from '../../src/app/runs/run-progress.ts';
@@ -17,10 +13,10 @@ import type { Run, RunStore } from '../../src/app/runs/run.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
-import type { LaunchCalls } from '../../src/platform-client/index.ts';
 import { ChildJobError, ReportedJobError } from '../../src/child/index.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
+import { approvingCalls, databaseWithLaunch } from '../support/engine-fakes.ts';
 import { testFolder } from '../support/folders.ts';
 
 const wanted = { stepId: step.id, parameters: {}, input: { type: 'synthetic', size: 64 } } as const;
@@ -46,13 +42,7 @@ async function start({
   now = Date.now,
 }: Fakes = {}) {
   const folder = await testFolder();
-  const database = await openDatabase({ dataDir: folder, databaseUrl: null });
-  cleanUpLater(() => database.destroy());
-  await new SqlLaunchStore(database, createTokenSealer([new Secret('s'.repeat(32))])).begin(
-    { id: 'launch', user: { id: 'u' }, createdAtMs: 0 },
-    'token',
-    { token: 'token', expiresAtMs: null },
-  );
+  const database = await databaseWithLaunch(folder);
   const real = new SqlRunStore(database, Date.now);
   const store = new Proxy(real, {
     get:
@@ -90,14 +80,6 @@ async function start({
       return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null, provenance: null };
     },
   } as unknown as StepHost;
-  const calls = {
-    createOperation: async () => ({ operationId: 'op', expiresAt: undefined }),
-    getOperation: async () => ({ status: 'APPROVED' }),
-    initiateUpload: async () => ({ uploadId: 'u', key: 'k' }),
-    uploadChunk: async () => ({}),
-    completeUpload: async () => ({ fileId: 'file', size: 6 }),
-    keepAlive: async () => {},
-  } as unknown as LaunchCalls;
   const workDir = join(folder, 'work');
   const queue = new LocalRunQueue();
   const engine = createRunEngine({
@@ -105,7 +87,7 @@ async function start({
     queue,
     progress: localProgress(),
     lease: new WorkerLease('tester', { isShared: false }),
-    callsOf: () => calls,
+    callsOf: () => approvingCalls,
     ownerOf: async () => 'u',
     steps: host,
     settings: {

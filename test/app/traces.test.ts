@@ -101,7 +101,7 @@ test('a launch and its run are one trace, without a secret in it', async () => {
   };
   expect(callsWithin('launch')).toContain('user.detail ok 0');
   expect(callsWithin('run CREATED')).toEqual(['operation.create 503 2', 'operation.create ok 0']);
-  // Polls without news are a number.
+  // The span of the stage counts the polls.
   expect(callsWithin('run AWAITING_APPROVAL')).toEqual([]);
   const polls = stages[1]!.attributes.find(({ key }) => key === 'platform.polls')?.value.intValue;
   expect(Number(polls)).toBeGreaterThanOrEqual(1);
@@ -142,7 +142,7 @@ test.each([
   await app.close();
 });
 
-test('a launch that is not sampled is in no trace, in any process', async () => {
+test('a launch that is not sampled has no spans', async () => {
   const collector = await startCollector();
   const sandbox = await startSandbox();
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER: 'parentbased_traceidratio' };

@@ -1,5 +1,5 @@
 // @module-tag all
-/** `ops`: the operator's desk beside an app that runs, with SQLite and with PostgreSQL and a worker. */
+/** The command `ops`, with a running app on SQLite. */
 import { expect, test, vi } from 'vitest';
 import { readFilter } from '../../src/commands/ops.ts';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
@@ -14,7 +14,7 @@ async function ops(args: readonly string[], dataDir: string): Promise<{ code: un
 const json = async (args: readonly string[], dataDir: string) =>
   JSON.parse((await ops([...args, '--json'], dataDir)).text) as unknown;
 
-test('one app on SQLite: status, a list, the case of a run, cancel, and a failed run that begins anew', async () => {
+test('with SQLite: status, runs, why, cancel and retry', async () => {
   const sandbox = await startSandbox();
   const app = await startApp(sandbox.url, { dataDir: await testFolder() });
   const { session } = await launchApp(sandbox, app, { userId: 'amina' });
@@ -33,10 +33,10 @@ test('one app on SQLite: status, a list, the case of a run, cancel, and a failed
   expect(why).toMatchObject({ code: 0 });
   expect(why.text).toMatch(new RegExp(`^run ${id}: AWAITING_APPROVAL, \\S+@\\S+, user amina`));
   expect(why.text).toMatch(/states:\n {2}\S+ {2}CREATED\n {2}\S+ {2}AWAITING_APPROVAL\n/);
-  // An ended run begins anew, with an operation of its own.
+  // A retry creates a new run with a new operation.
   expect(await ops(['retry', id], app.dataDir)).toEqual({
     code: 1,
-    text: `${id}  is AWAITING_APPROVAL: only an ended run can begin anew\n`,
+    text: `${id}  is AWAITING_APPROVAL; only a run that has ended can be retried\n`,
   });
   expect(await ops(['cancel', '--where', 'state=AWAITING_APPROVAL'], app.dataDir)).toEqual({
     code: 0,

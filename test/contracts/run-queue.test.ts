@@ -119,18 +119,6 @@ describe('between processes', () => {
     await expect.poll(() => free.given, { timeout: 300_000 }).toEqual(['process a']);
   });
 
-  test('who has fewer waiting comes first', needing('postgresql'), async () => {
-    const queue = await open(await postgres.create());
-    await queue.add([...Array.from({ length: 5 }, (_, i) => run(`many-${i}`, 'process', i)), run('one', 'process', 0)]);
-    const { worker, given } = notingWorker(
-      async () => {},
-      () => 2,
-    );
-    await queue.work(worker);
-    await expect.poll(() => given, { timeout: 900_000 }).toHaveLength(6);
-    expect(given.slice(0, 2)).toContain('process one');
-  });
-
   test("no password and no token stands in the queue's tables", needing('postgresql'), async () => {
     const url = await postgres.create();
     const queue = await open(url);

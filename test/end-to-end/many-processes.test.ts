@@ -132,7 +132,7 @@ describe('processes that share a database', needing('postgresql'), () => {
     await expectDelivered(sandbox, launchId, session, id);
   });
 
-  test('with DRAIN_SECONDS a worker ends its upload first, and a web process says that it is not ready before it closes', async () => {
+  test('with DRAIN_SECONDS, a worker finishes its upload, and a web process is not ready before it closes', async () => {
     const { sandbox, session, launchId, databaseUrl, env } = await start(0);
     const worker = await startServer('app', ['--role', 'worker'], await env({ DRAIN_SECONDS: '60' }));
     await sandbox.control('POST', 'faults', {
@@ -156,7 +156,7 @@ describe('processes that share a database', needing('postgresql'), () => {
     expect([await status('/ready'), await status('/')]).toEqual([200, 200]);
     const ended = web.kill('SIGTERM');
     const from = performance.now();
-    // The answer of /ready is good for two seconds.
+    // The response of /ready is cached for two seconds.
     while ((await status('/ready')) === 200) await sleep(100);
     expect([await status('/ready'), await status('/')]).toEqual([503, 200]);
     await ended;

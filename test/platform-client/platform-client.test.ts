@@ -59,14 +59,14 @@ describe('repeats what may get better', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test('a poll is sent once, because the next poll takes its place', async () => {
+  test('a poll is not repeated', async () => {
     const { calls, client, server } = await start([json(503, {}), json(503, {})]);
     expect(await failure(calls.getOperation({ operationId: 'o' }))).toMatchObject({ name: 'PlatformError' });
     expect(await failure(client.getInferenceStatus('i'))).toMatchObject({ name: 'PlatformError' });
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a caller that gives up learns what the platform answered', async () => {
+  test('the error of a caller that gives up has the last response as its cause', async () => {
     const { calls } = await start([json(429, {}, { 'Retry-After': '60' }), ok]);
     const signal = AbortSignal.timeout(300);
     const error = (await failure(calls.userDetail({ signal }))) as Error;

@@ -68,14 +68,14 @@ test('describes each field and parameter, offers no forbidden one, and declares 
     );
 });
 
-/** What the paths of the interface force, and a call of the sandbox that cannot be refused. */
+/** Findings that the paths of the interface cause, and one of a call that has no errors. */
 const forced = [
   ['no-path-trailing-slash', '/public/stac/'],
   ['path-keys-no-trailing-slash', '/public/stac/'],
   ['operation-4xx-response', '/health'],
 ];
 
-test("Redocly's recommended rules find nothing", async () => {
+test("Redocly's recommended rules report no other problem", async () => {
   const problems = await lintFromString({
     source: JSON.stringify(openApi31('http://127.0.0.1:4010')),
     absoluteRef: '/openapi.json',
@@ -88,9 +88,9 @@ test("Redocly's recommended rules find nothing", async () => {
   expect(found.filter(([rule, path]) => !forced.some(([known, at]) => known === rule && at === path))).toEqual([]);
 });
 
-test("Spectral's rules of OpenAPI find nothing", async () => {
+test("Spectral's OpenAPI rules report no other problem", async () => {
   const linter = new spectral.Spectral();
-  // The two packages describe one thing by types of their own.
+  // The types of the two packages differ.
   linter.setRuleset({ extends: [rulesets.oas as unknown as RulesetDefinition] });
   const document = new spectral.Document(
     JSON.stringify(openApi31('http://127.0.0.1:4010')),
@@ -101,7 +101,7 @@ test("Spectral's rules of OpenAPI find nothing", async () => {
   expect(found.filter(([rule, path]) => !forced.some(([known, at]) => known === rule && at === path))).toEqual([]);
 });
 
-test('a client gets a type for each body, numbers as numbers, and files as files', () => {
+test('bodies have named schemas, numbers are integers, and files are binary', () => {
   const { paths: calls = {}, components } = openApi31('/');
   const schemas = components?.schemas as Record<string, { properties?: Record<string, object>; enum?: string[] }>;
   expect(schemas['UploadChunkRequest']!.properties).toMatchObject({
@@ -115,7 +115,7 @@ test('a client gets a type for each body, numbers as numbers, and files as files
     expect.objectContaining({ name: 'limit', schema: { type: 'integer', minimum: 1, maximum: pageLimits.max } }),
   );
   const text = JSON.stringify(openApi31('/'));
-  // The list of kinds of data stands once.
+  // The list of source types occurs once.
   expect(text.split('"MULTISPECTRAL","HYPERSPECTRAL"').length - 1).toBe(1);
   expect(schemas['SourceType']!.enum).toHaveLength(20);
 });

@@ -1,5 +1,5 @@
 // @module-tag all
-/** A search finds an item of a time range at every time within it (STAC `start_datetime` and `end_datetime`). */
+/** A search finds an item with a time range at every time in the range (STAC `start_datetime` and `end_datetime`). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSandboxDatabase, type SandboxDatabase } from '../../src/sandbox/database.ts';
 import { Catalog } from '../../src/sandbox/stac/catalog.ts';

@@ -1,4 +1,4 @@
-/** Values that a step hands on are exact in any type, and heights have the unit that their raster states. */
+/** Steps that keep values keep them exactly in every type, and heights have the stated unit. */
 import { join } from 'node:path';
 import gdal from 'gdal-async';
 import { describe, expect, test } from 'vitest';
@@ -82,7 +82,7 @@ describe('heights', () => {
   });
 });
 
-test('a summary of scaled values has the values and their unit', async () => {
+test('the summary of a scaled raster has physical values and their unit', async () => {
   const made: Made = {
     ...{ bands: [(x: number) => 1000 + x], scale: [-0.01, 5] },
     place: (dataset) => (dataset.bands.get(1).unitType = 'K'),

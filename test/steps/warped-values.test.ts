@@ -72,7 +72,7 @@ test('grids that drift apart are not the same', () => {
   expect(isSameTransform(grid, [500_000, 30, 0, 5_000_000, 0, -30.029], { width: 10, height: 4_000 })).toBe(false);
 });
 
-test('a projected system whose base names latitude first has eastings first', async () => {
+test('eastings come first if only the geographic base system names latitude first', async () => {
   // A GeoTIFF of ESRI:102113 names the axes of its geographic base, which are not those of the map.
   const path = make(join(await testFolder(), 'a.tif'), { epsg: 'ESRI:102113', bands: [() => 1] });
   const dataset = gdal.open(path);

@@ -4,10 +4,10 @@ import { inTime, type Readiness } from './readiness.ts';
 import type { ObservedCall } from '../../platform-client/index.ts';
 import { isFinal, runStates, type RunState } from '../runs/run-state.ts';
 
-/** Sources of values that a process reads when it is asked. Sources that are left out give no series. */
+/** Sources of values that a process reads for each response. */
 export interface MetricsSources {
   readonly countRuns: () => Promise<Partial<Record<RunState, number>>>;
-  /** Number of living workers, and the time since which the oldest run of each unfinished state waits, in epoch milliseconds. */
+  /** Living workers, and the time at which the oldest run of each unfinished state entered it, in epoch milliseconds. */
   readonly lookAtFleet?: () => Promise<{
     workers: { alive: number; resting: number };
     oldest: Partial<Record<RunState, number>>;
@@ -52,177 +52,117 @@ export interface Metrics {
 }
 
 const stageBuckets = [0.01, 0.1, 1, 5, 30, 120, 600, 1800, 3600];
+const pollBuckets = [1.9, 2.5, 3, 4, 5, 7, 10, 30, 120];
 
-export function createMetrics(
-  { role, version, schema }: ProcessInfo = { role: 'all', version: '', schema: '' },
-): Metrics {
+/** The app's series, in a registry of their own. */
+function defineSeries(registry: Registry) {
+  const common = (name: string, help: string, labelNames: readonly string[]) => ({
+    ...{ name, help, labelNames, registers: [registry] },
+  });
+  const gauge = (name: string, help: string, ...labelNames: string[]) => new Gauge(common(name, help, labelNames));
+  const counter = (name: string, help: string, ...labelNames: string[]) => new Counter(common(name, help, labelNames));
+  return {
+    info: gauge(
+      'app_info',
+      'Always 1: the role, version and newest migration of this process.',
+      ...['role', 'version', 'schema'],
+    ),
+    ready: gauge('app_ready', '1 if this process can do its work, as /ready says.'),
+    dependencies: gauge('app_dependency_up', '1 if it answers: database, platform.', 'dependency'),
+    workers: gauge('app_workers', 'Living workers of all processes, and those of them that rest.', 'is'),
+    runs: gauge('app_runs', 'Runs by state.', 'state'),
+    oldest: gauge('app_oldest_run_seconds', 'Time that the oldest run of a state has been in it.', 'state'),
+    ended: counter('app_runs_ended_total', 'Runs that ended in this process, by state.', 'state'),
+    failures: counter(
+      'app_run_failures_total',
+      'Runs that this process has seen fail, by the code of the failure.',
+      'code',
+    ),
+    passedOn: counter('app_runs_passed_on_total', 'Runs that this machine could not process, so that others got them.'),
+    leasesLost: counter('app_leases_lost_total', 'Leases of this worker that ended before it renewed them.'),
+    steps: gauge('app_steps', 'Processing steps that run, and those that wait for their turn.', 'is'),
+    stages: new Histogram({
+      ...common('app_stage_duration_seconds', 'How long a run was in a state.', ['state']),
+      buckets: stageBuckets,
+    }),
+    stepMemory: gauge('app_step_resident_memory_bytes', 'Resident set of the step process at the latest sample.'),
+    calls: counter(
+      'app_platform_calls_total',
+      'Calls of the platform, each try by itself, by result: ok, an HTTP status, or unanswered.',
+      ...['endpoint', 'result'],
+    ),
+    callSeconds: new Histogram(
+      common('app_platform_call_duration_seconds', 'How long a call of the platform took.', ['endpoint']),
+    ),
+    pollIntervals: new Histogram({
+      ...common('app_poll_interval_seconds', 'Time between two polls of a run. The interface asks for 2 to 5 s.', []),
+      buckets: pollBuckets,
+    }),
+    refusals: counter('app_refusals_total', 'Responses of 400 and above, by status and code.', 'status', 'code'),
+    connections: gauge(
+      'app_database_connections',
+      'Connections of this process to PostgreSQL: total, idle, and queries that wait for one.',
+      'is',
+    ),
+    diskFree: gauge('app_disk_free_bytes', 'Free bytes of the disk of DATA_DIR.'),
+    logDropped: counter('app_log_lines_dropped_total', 'Log lines that were dropped because nobody read them.'),
+  };
+}
+
+/** Default of `info`: empty labels. */
+export function createMetrics(info: ProcessInfo = { role: '', version: '', schema: '' }): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const runs = new Gauge({ name: 'app_runs', help: 'Runs by state.', labelNames: ['state'], registers });
-  const steps = new Gauge({
-    name: 'app_steps',
-    help: 'Processing steps that run, and those that wait for their turn.',
-    labelNames: ['is'],
-    registers,
-  });
-  const stages = new Histogram({
-    name: 'app_stage_duration_seconds',
-    help: 'How long a run was in a state.',
-    labelNames: ['state'],
-    buckets: stageBuckets,
-    registers,
-  });
-  const failures = new Counter({
-    name: 'app_run_failures_total',
-    help: 'Runs that this process has seen fail, by the code of the failure.',
-    labelNames: ['code'],
-    registers,
-  });
+  const series = defineSeries(registry);
+  series.info.set({ ...info }, 1);
   // An alert sees a first failure only if its series began at 0.
-  for (const [code, { when }] of Object.entries(appErrors)) if (when === 'run') failures.inc({ code }, 0);
-  const calls = new Counter({
-    name: 'app_platform_calls_total',
-    help: 'Calls of the platform, each try by itself, by result: ok, an HTTP status, or unanswered.',
-    labelNames: ['endpoint', 'result'],
-    registers,
-  });
-  const callSeconds = new Histogram({
-    name: 'app_platform_call_duration_seconds',
-    help: 'How long a call of the platform took.',
-    labelNames: ['endpoint'],
-    registers,
-  });
-  const stepMemory = new Gauge({
-    name: 'app_step_resident_memory_bytes',
-    help: 'Resident set of the step process at the latest sample.',
-    registers,
-  });
+  for (const [code, { when }] of Object.entries(appErrors)) if (when === 'run') series.failures.inc({ code }, 0);
+  for (const state of runStates) if (isFinal(state)) series.ended.inc({ state }, 0);
 
-  const ready = new Gauge({
-    name: 'app_ready',
-    help: '1 if this process can do its work, as /ready says.',
-    registers,
-  });
-  const dependencies = new Gauge({
-    name: 'app_dependency_up',
-    help: '1 if it answers: database, platform.',
-    labelNames: ['dependency'],
-    registers,
-  });
-
-  new Gauge({
-    name: 'app_info',
-    help: 'Always 1: the role, version and newest migration of this process.',
-    labelNames: ['role', 'version', 'schema'],
-    registers,
-  }).set({ role, version, schema }, 1);
-  const workers = new Gauge({
-    name: 'app_workers',
-    help: 'Workers of all processes: alive (the lease holds), and of these resting (an operator told them to).',
-    labelNames: ['is'],
-    registers,
-  });
-  const oldest = new Gauge({
-    name: 'app_oldest_run_seconds',
-    help: 'How long the oldest run of a state has been in it, of all processes.',
-    labelNames: ['state'],
-    registers,
-  });
-  const ended = new Counter({
-    name: 'app_runs_ended_total',
-    help: 'Runs that ended in this process, by state.',
-    labelNames: ['state'],
-    registers,
-  });
-  for (const state of runStates) if (isFinal(state)) ended.inc({ state }, 0);
-  const passedOn = new Counter({
-    name: 'app_runs_passed_on_total',
-    help: 'Runs that this machine could not process, and left to another worker.',
-    registers,
-  });
-  const leasesLost = new Counter({
-    name: 'app_leases_lost_total',
-    help: 'How often the lease of this worker was over before it was renewed.',
-    registers,
-  });
-  const pollIntervals = new Histogram({
-    name: 'app_poll_interval_seconds',
-    help: 'Time between two polls of one run. The interface asks for 2 to 5 seconds.',
-    buckets: [1.9, 2.5, 3, 4, 5, 7, 10, 30, 120],
-    registers,
-  });
-  const connectionsGauge = new Gauge({
-    name: 'app_database_connections',
-    help: 'Connections of this process to PostgreSQL by use; waiting: queries that wait for one.',
-    labelNames: ['is'],
-    registers,
-  });
-  const refusals = new Counter({
-    name: 'app_refusals_total',
-    help: 'Answers of 400 and above, by status and code.',
-    labelNames: ['status', 'code'],
-    registers,
-  });
-  const diskFree = new Gauge({ name: 'app_disk_free_bytes', help: 'Free bytes of the disk of DATA_DIR.', registers });
-  const logDropped = new Gauge({
-    name: 'app_log_lines_dropped',
-    help: 'Lines of the log that were dropped because nobody read them.',
-    registers,
-  });
+  /** Replaces the values of a gauge with one label. Null: the gauge has no values. */
+  function setAll(gauge: Gauge, label: string, values: Readonly<Partial<Record<string, number>>> | null): void {
+    gauge.reset();
+    for (const [value, number] of Object.entries(values ?? {})) gauge.set({ [label]: value }, number ?? 0);
+  }
 
   return {
-    observeEnd: (state) => ended.inc({ state }),
-    observePassedOn: () => passedOn.inc(),
-    observeLeaseLost: () => leasesLost.inc(),
-    observePollInterval: (seconds) => pollIntervals.observe(seconds),
-    observeRefusal: (status, code) => refusals.inc({ status: String(status), code }),
     observeCall({ endpoint, result, durationMs }) {
-      calls.inc({ endpoint, result });
-      callSeconds.observe({ endpoint }, durationMs / 1000);
+      series.calls.inc({ endpoint, result });
+      series.callSeconds.observe({ endpoint }, durationMs / 1000);
     },
-    observeStage: (state, seconds) => stages.observe({ state }, seconds),
-    observeFailure: (code) => failures.inc({ code }),
-    observeStepMemory: (bytes) => stepMemory.set(bytes),
-    async render({
-      countRuns,
-      lookAtFleet,
-      stepLoad,
-      connections,
-      freeBytes,
-      droppedLogLines,
-      nowMs = Date.now,
-      readiness,
-    }) {
+    observeStage: (state, seconds) => series.stages.observe({ state }, seconds),
+    observeFailure: (code) => series.failures.inc({ code }),
+    observeEnd: (state) => series.ended.inc({ state }),
+    observePassedOn: () => series.passedOn.inc(),
+    observeLeaseLost: () => series.leasesLost.inc(),
+    observePollInterval: (seconds) => series.pollIntervals.observe(seconds),
+    observeRefusal: (status, code) => series.refusals.inc({ status: String(status), code }),
+    observeStepMemory: (bytes) => series.stepMemory.set(bytes),
+    async render({ countRuns, lookAtFleet, stepLoad, connections, freeBytes, droppedLogLines, nowMs, readiness }) {
       // The other metrics are needed most while the database is away.
       const [counts, fleet, free] = await Promise.all([
         inTime(countRuns()).catch(() => null),
         lookAtFleet ? inTime(lookAtFleet()).catch(() => null) : null,
         freeBytes ? inTime(freeBytes()).catch(() => null) : null,
       ]);
-      workers.reset();
-      oldest.reset();
-      if (fleet) {
-        for (const [is, number] of Object.entries(fleet.workers)) workers.set({ is }, number);
-        for (const state of runStates)
-          if (!isFinal(state)) {
-            const since = fleet.oldest[state];
-            oldest.set({ state }, since === undefined ? 0 : Math.max(0, nowMs() - since) / 1000);
-          }
-      }
-      if (free !== null) diskFree.set(free);
-      logDropped.set(droppedLogLines?.() ?? 0);
-      const pool = connections?.() ?? null;
-      if (pool) for (const [is, number] of Object.entries(pool)) connectionsGauge.set({ is }, number);
-      if (counts === null) runs.reset();
-      else for (const state of runStates) runs.set({ state }, counts[state] ?? 0);
-      ready.set(readiness.ready ? 1 : 0);
+      const atMs = nowMs?.() ?? Date.now();
+      const ages = (oldest: Partial<Record<RunState, number>>) =>
+        runStates
+          .filter((state) => !isFinal(state))
+          .map((state): [RunState, number] => [state, Math.max(0, atMs - (oldest[state] ?? atMs)) / 1000]);
+      setAll(series.workers, 'is', fleet && { ...fleet.workers });
+      setAll(series.oldest, 'state', fleet && Object.fromEntries(ages(fleet.oldest)));
+      setAll(series.runs, 'state', counts && Object.fromEntries(runStates.map((state) => [state, counts[state] ?? 0])));
+      setAll(series.connections, 'is', connections?.() ?? null);
+      if (free !== null) series.diskFree.set(free);
+      series.logDropped.reset();
+      series.logDropped.inc(droppedLogLines?.() ?? 0);
+      series.ready.set(readiness.ready ? 1 : 0);
       for (const [dependency, check] of Object.entries(readiness.dependencies))
-        dependencies.set({ dependency }, check === 'ok' ? 1 : 0);
+        series.dependencies.set({ dependency }, check === 'ok' ? 1 : 0);
       const { running, waiting } = stepLoad();
-      if (running === 0) stepMemory.set(0);
-      steps.set({ is: 'running' }, running);
-      steps.set({ is: 'waiting' }, waiting);
+      if (running === 0) series.stepMemory.set(0);
+      setAll(series.steps, 'is', { running, waiting });
       return { type: registry.contentType, text: await registry.metrics() };
     },
   };

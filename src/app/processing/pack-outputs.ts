@@ -19,7 +19,7 @@ const mtime = new Date('1980-01-01T12:00:00Z');
 function documentsOf(step: AnyStep, output: RunOutput, provenance: Provenance): [string, object][] {
   const fileName = basename(output.path);
   const facts = resultFacts(step, { ...output, fileName }, provenance);
-  const declared = outputsOf(step).find(([, outputDeclaration]) => outputDeclaration.fileName === fileName)?.[1];
+  const declared = outputsOf(step).find(([, declaration]) => declaration.fileName === fileName)?.[1];
   const isTable = declared?.kind === 'vector' && /\.csv$/i.test(fileName);
   const { acquisitionDate } = facts;
   return [

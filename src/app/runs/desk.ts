@@ -1,7 +1,6 @@
-/** Questions of an operator about runs and workers (docs/monitor.md). */
-import { randomBytes, randomUUID } from 'node:crypto';
+/** Reports about runs and workers for operators (docs/monitor.md). */
 import { isFinal, runStates, type RunState } from './run-state.ts';
-import { initialRun, type Run, type RunStore, type WorkerView } from './run.ts';
+import type { Run, RunStore, WorkerView } from './run.ts';
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
@@ -13,7 +12,7 @@ export interface FleetStatus {
     readonly number: number;
     readonly oldestSeconds: number | null;
   }[];
-  /** Runs that wait for a step that no living worker has. */
+  /** Waiting runs whose step no living worker has. */
   readonly stranded: readonly string[];
 }
 
@@ -48,7 +47,7 @@ export interface RunCase {
     readonly endedAt: string | null;
     readonly outcome: string | null;
   }[];
-  /** The thing that it waits for, in words. Null if it does not wait, or waits for nothing unusual. */
+  /** Reason why the run waits. Null if it does not wait, or if its wait is normal. */
   readonly waitsFor: string | null;
 }
 
@@ -66,7 +65,7 @@ export async function caseOf(store: RunStore, id: string): Promise<RunCase | nul
     if (isFinal(state) || isBegun || workers.length === 0) return null;
     if (living.length === 0) return 'no worker is alive';
     if (able.length === 0) return `no living worker has the step ${stepId} ${stepVersion}`;
-    return able.every(({ rests }) => rests) ? 'every worker that has its step rests' : null;
+    return able.every(({ rests }) => rests) ? 'every worker that has its step is drained' : null;
   };
   return {
     run: { id, state, failure, operationId, launchId, step: `${stepId}@${stepVersion}` },
@@ -78,19 +77,5 @@ export async function caseOf(store: RunStore, id: string): Promise<RunCase | nul
       endedAt: endedAtMs === null ? null : iso(endedAtMs),
     })),
     waitsFor: waitsFor(),
-  };
-}
-
-/** A new run that asks for the same as an ended one. It needs a new operation, which its user approves (spec 3.1). */
-export function retriedRun(ended: Run, nowMs: number): Run {
-  const { launchId, owner, stepId, stepVersion, parameters, input, estimate, operation } = ended;
-  return {
-    ...{ launchId, owner, stepId, stepVersion, parameters, input, estimate, operation },
-    id: randomBytes(16).toString('base64url'),
-    state: 'CREATED',
-    idempotencyKey: randomUUID(),
-    ...initialRun,
-    createdAtMs: nowMs,
-    updatedAtMs: nowMs,
   };
 }

@@ -95,7 +95,7 @@ export class PgBossRunQueue implements RunQueue {
     for (const queueName of queueNames) {
       const jobs = runs
         .filter((run) => run.queueName === queueName)
-        .map(({ runId, turn }) => ({ data: { runId } satisfies RunJob, singletonKey: runId, priority: -turn }));
+        .map(({ runId }) => ({ data: { runId } satisfies RunJob, singletonKey: runId }));
       if (jobs.length > 0) await this.#boss.insert(queueOf(queueName), jobs).catch(rethrow);
     }
   }

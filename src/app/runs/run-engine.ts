@@ -26,8 +26,10 @@ export interface RunEngine {
   retry(run: Run, signal?: AbortSignal): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
-  /** Current progress of the run, in any process. Its note says so if no worker can do the run's step. */
-  progress(run: Pick<Run, 'id' | 'state' | 'stepId' | 'stepVersion'>): Promise<RunProgress>;
+  /** Current progress of the run, in any process. */
+  progress(runId: string): Promise<RunProgress>;
+  /** True if a living worker has the step. Always true for an app with one process. */
+  canBeDone(step: Pick<Run, 'stepId' | 'stepVersion'>): Promise<boolean>;
   /** A number that changes whenever the progress of the launch's runs has changed and the launch itself does not say so. */
   progressChangesOf(launchId: string): number;
   /** Starts to take runs, including those that an earlier process left unfinished, and returns how many those were. */
@@ -68,9 +70,9 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly onEnded?: (state: RunState) => void;
   /** Called with the time between two polls of one run. */
   readonly onPollInterval?: (seconds: number) => void;
-  /** Called when this machine has failed a run, which another worker gets. */
+  /** Called when this machine could not process a run and passed it on. */
   readonly onPassedOn?: () => void;
-  /** Called when the lease was over before it was renewed: others may have taken the runs. */
+  /** Called if the lease ended before its renewal, so that others may have taken the runs. */
   readonly onLeaseLost?: () => void;
   /** Called when a run leaves a state, with how long it was in it. */
   readonly onStage?: (state: RunState, seconds: number) => void;
@@ -95,9 +97,9 @@ const forgottenAfterMs = 3_600_000;
 const lateClaimMs = 2_000;
 /** Interval between checks of this machine. */
 const machineEveryMs = 2_000;
-/** Number of times that this machine may fail one run before the run's patience counts. */
+/** Number of attempts of one run on this machine before the run's patience applies. */
 const maxTriesHere = 3;
-/** Pause of a worker that can do none of the runs that wait, so that others get them. */
+/** Pause of a worker that can process none of the waiting runs. Other workers can take them meanwhile. */
 const restMs = 2_000;
 const strandedAfterMs = 10 * 60_000;
 const strandedEveryMs = 30_000;
@@ -142,11 +144,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   let ending: Promise<void> | null = null;
   /** Number of runs of this worker that have ended, and freed their folders. */
   let ended = 0;
-  /** Time since which the lease holds without a gap. */
+  /** Start of the current lease without a gap. */
   let heldSinceMs = Infinity;
   /** False while this machine cannot run steps. */
   let isWell = true;
-  /** True if an operator told this worker to take no more runs. */
+  /** True if an operator drains this worker. */
   let rests = false;
   /** Time until which this worker leaves the queue `process` to others. */
   let restUntilMs = -Infinity;
@@ -168,7 +170,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     await takeRun(runId, queueName);
   }
 
-  /** Takes the run whose turn it is, of those that this worker can do. */
+  /** Takes the next run in turn whose step this worker has. */
   async function takeNext(): Promise<void> {
     const fromMs = lease.now();
     const claimed = await store.claimNext(worker, can);
@@ -231,7 +233,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return run && confirmed(run, fromMs);
   }
 
-  /** Returns the run that was claimed from `fromMs` on, or null if it is no longer this worker's after a late answer. */
+  /** Checks a claim that began at `fromMs`. Null if the response was late and the run is no longer this worker's. */
   async function confirmed(run: Run, fromMs: number): Promise<Run | null> {
     if (lease.now() - fromMs < lateClaimMs) return run;
     const current = await store.find(run.id);
@@ -330,10 +332,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
 
   /** Moves the run from this queue to the queue of its next stage. */
   async function handOver(run: Run, queueName: QueueName, entry: ActiveRun): Promise<void> {
-    const turn = queueName === 'process' ? await store.handOver(run) : 0;
-    if (queueName !== 'process') await store.giveBack(run);
+    await (queueName === 'process' ? store.handOver(run) : store.giveBack(run));
     leave(run.id, entry);
-    await queue.add([{ runId: run.id, queueName, turn }]);
+    await queue.add([{ runId: run.id, queueName }]);
   }
 
   /** Ends a run whose stage threw, in the state that it has by now; rethrows errors of the outside world that may pass. */
@@ -374,14 +375,14 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     return failed;
   }
 
-  /** True if the error is of this machine (a full disk, no process), and not of the platform, the database or the run. */
+  /** True if this machine caused the error, for example by a full disk. False for errors of the platform, the database or the run. */
   const isOfMachine = (error: unknown) =>
     failureKindOf(error) === 'transient' &&
     !(error instanceof PlatformError) &&
     !(error instanceof DatabaseUnavailableError) &&
     !(error instanceof KitError && error.code === 'work_disk_full');
 
-  /** Gives the run with its turn to another worker if this machine failed it, and takes none until the machine is well again. */
+  /** If this machine cannot process the run, gives the run back for another worker, and takes no runs until the machine has recovered. */
   async function passOn(run: Run, error: unknown, entry: ActiveRun): Promise<boolean> {
     if (!queue.isShared || !isOfMachine(error) || stageOf(run.state)?.queueName !== 'process') return false;
     noteMachine(false, error);
@@ -389,12 +390,12 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     const triedHere = (await store.stages(run.id)).filter(
       (stage) => stage.worker === worker && stage.state === run.state,
     );
-    // Runs that are too large for every machine must not go round for ever.
+    // A run that is too large for every machine must not move between workers forever.
     if (triedHere.length > maxTriesHere) return false;
     await folders.tidyRun(run.id).catch(() => {});
     await store.giveBack(run);
     leave(run.id, entry);
-    await queue.add([{ runId: run.id, queueName: 'process', turn: 0 }]);
+    await queue.add([{ runId: run.id, queueName: 'process' }]);
     options.onPassedOn?.();
     return true;
   }
@@ -403,16 +404,16 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     if (isWell && !isWellNow)
       options.log.warn(
         { ...(error !== undefined && { err: error }) },
-        'this machine cannot run steps: other workers get its runs',
+        'this machine cannot run steps, so other workers get its runs',
       );
     if (!isWell && isWellNow) options.log.info({}, 'this machine can run steps again');
     isWell = isWellNow;
   }
 
-  /** Takes runs whose step no worker can do, so that they fail with the reason. */
+  /** Takes runs whose step no worker has, so that they fail with that reason. */
   async function takeStranded(): Promise<void> {
     const forMs = settings.strandedAfterMs ?? strandedAfterMs;
-    // After a pause of the whole fleet, able workers need time to come back.
+    // After an outage of all workers, those with the step need time to start.
     if (!lease.mayJudgeOthers || lease.now() - heldSinceMs < forMs) return;
     for (const runId of await store.listStranded(forMs)) {
       if (stopping) return;
@@ -498,9 +499,9 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
     outage.ended();
     const idle = [...held.keys()].filter((id) => !activeRuns.has(id));
     if (idle.length === 0 || (stopping && !queue.isShared)) return;
-    // A worker that takes no more runs leaves to others what it has and does not drive.
+    // A worker that takes no more runs gives back those that it holds but does not drive.
     if (stopping || rests) for (const id of idle) await store.giveBack({ id, claim: held.get(id) ?? 0 });
-    await queue.add(idle.map((runId) => ({ runId, queueName: 'wait', turn: 0 })));
+    await queue.add(idle.map((runId) => ({ runId, queueName: 'wait' })));
   }
 
   return {
@@ -523,15 +524,8 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       await entry?.done.catch(() => {});
       return cancelled;
     },
-    async progress(run) {
-      const known = await progress.get(run.id);
-      const waits = queue.isShared && known.note === null && stageOf(run.state)?.queueName === 'process';
-      if (!waits || activeRuns.has(run.id) || (await store.canBeDone(run))) return known;
-      return {
-        ...known,
-        note: `no worker has the step ${run.stepId} ${run.stepVersion} at the moment; the run waits for one`,
-      };
-    },
+    progress: (runId) => progress.get(runId),
+    canBeDone: async (step) => !queue.isShared || store.canBeDone(step),
     progressChangesOf: (launchId) => progress.changesOf(launchId),
     async work() {
       await folders.tidy();
@@ -592,11 +586,11 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       if (!queue.isShared) continue;
       void entry.done
         .then(() => store.giveBack({ id, claim: entry.claim }))
-        .then(() => queue.add([{ runId: id, queueName: 'wait', turn: 0 }]))
+        .then(() => queue.add([{ runId: id, queueName: 'wait' }]))
         .catch((error: unknown) => options.log.warn({ err: error, runId: id }, 'could not hand over a run'));
     }
     if (working.length > 0)
-      options.log.info({ runs: working.length, drainMs }, 'the worker ends when its steps and uploads have ended');
+      options.log.info({ runs: working.length, drainMs }, 'the worker stops after its steps and uploads');
     const late = new AbortController();
     await Promise.race([
       Promise.allSettled(working),

@@ -1,4 +1,3 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
@@ -6,7 +5,7 @@ import { operationOf } from './operation-request.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunQueue } from './run-queue.ts';
-import { initialRun, type Run, type RunStore } from './run.ts';
+import { newRun, type Run, type RunStore } from './run.ts';
 
 export interface NewRun {
   readonly stepId: string;
@@ -64,26 +63,14 @@ export function createRunIntake({
     const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input, signal);
     const atMs = now();
     const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate };
-    const run: Run = {
-      id: randomBytes(16).toString('base64url'),
-      owner,
-      launchId,
-      state: 'CREATED',
-      stepId: step.id,
-      ...asked,
-      idempotencyKey: randomUUID(),
-      operation: operationOf(step, asked),
-      ...initialRun,
-      createdAtMs: atMs,
-      updatedAtMs: atMs,
-    };
+    const run = newRun({ owner, launchId, stepId: step.id, ...asked, operation: operationOf(step, asked) }, atMs);
     await inTurn(owner, async () => {
       await requireRoom(owner);
       await commit(run);
     });
     // The run is committed: an error now would make the user ask twice. The engine's `recover` will queue it.
     await queue
-      .add([{ runId: run.id, queueName: 'wait', turn: 0 }])
+      .add([{ runId: run.id, queueName: 'wait' }])
       .catch((error: unknown) => log.warn({ err: error, runId: run.id }, 'could not queue a new run at the moment'));
     return run;
   }

@@ -8,8 +8,6 @@ export type QueueName = 'wait' | 'process';
 export interface QueuedRun {
   readonly runId: string;
   readonly queueName: QueueName;
-  /** Runs with lower numbers come first (`RunStore.takeTurn`). 0 in the queue `wait`. */
-  readonly turn: number;
 }
 
 /**
@@ -28,18 +26,18 @@ export interface RunQueue {
   close(): Promise<void>;
 }
 
-/** Other workers have to take the run: this one cannot do it. */
+/** This worker can process none of the waiting runs, so another worker has to take them. */
 export class LeftToOthersError extends Error {
   constructor() {
-    super('this worker cannot do the runs that wait');
+    super('this worker can process none of the waiting runs');
   }
 }
 
 /** The part of a worker that a queue calls. */
 export interface QueueWorker {
   /**
-   * Resolves when this worker has a run, or when nobody needs to take one. In the queue `process` of several workers it is the run whose turn it is, of those that
-   * the worker can do. If it rejects, the queue offers the run again, to this worker or another.
+   * Resolves if this worker has taken a run, or if no run is left to take. If several workers share the queue `process`, the worker takes the next run in turn
+   * whose step it has, whatever run the job names. If the promise rejects, the queue offers the job again, to this worker or another.
    */
   take(run: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void>;
   /** Returns the number of runs of the queue that the worker can take now. */

@@ -4,11 +4,10 @@ import type { RunRow } from '../database.ts';
 import type { Run, RunFacts, RunFile, RunOutput, UnfinishedRun } from './run.ts';
 import { ownJson } from '../../files/index.ts';
 
-export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state' | 'turn'>): UnfinishedRun => ({
+export const toUnfinished = (row: Pick<RunRow, 'id' | 'owner' | 'state'>): UnfinishedRun => ({
   id: row.id,
   owner: row.owner,
   state: row.state,
-  turn: row.turn,
 });
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value));

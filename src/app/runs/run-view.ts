@@ -3,6 +3,7 @@ import type { StepHost } from '../processing/step-host.ts';
 import type { RunEngine } from './run-engine.ts';
 import { noProgress, type RunProgress } from './run-progress.ts';
 import { isFinal } from './run-state.ts';
+import { stageOf } from './stages/stage-table.ts';
 import type { Run, RunStateChange, RunStore } from './run.ts';
 
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
@@ -47,18 +48,32 @@ export function runViewer({
   steps,
 }: {
   store: Pick<RunStore, 'histories'>;
-  engine: Pick<RunEngine, 'progress'>;
+  engine: Pick<RunEngine, 'progress' | 'canBeDone'>;
   steps: StepHost;
 }) {
-  const view = async (run: Run, histories: ReadonlyMap<string, readonly RunStateChange[]>): Promise<RunView> => {
-    const progress = isFinal(run.state) ? noProgress : await engine.progress(run);
-    return viewRun(run, histories.get(run.id) ?? [], progress, steps);
+  /** Answers of one request, by step: a list has many runs of one step. */
+  type Abilities = Map<string, Promise<boolean>>;
+  const progressOf = async (run: Run, abilities: Abilities): Promise<RunProgress> => {
+    if (isFinal(run.state)) return noProgress;
+    const progress = await engine.progress(run.id);
+    if (progress.note !== null || stageOf(run.state)?.queueName !== 'process') return progress;
+    const step = `${run.stepId} ${run.stepVersion}`;
+    const canBeDone = abilities.get(step) ?? engine.canBeDone(run);
+    abilities.set(step, canBeDone);
+    if (await canBeDone) return progress;
+    return { ...progress, note: `no worker has the step ${step} at the moment; the run waits for one` };
   };
+  const view = async (
+    run: Run,
+    histories: ReadonlyMap<string, readonly RunStateChange[]>,
+    abilities: Abilities = new Map(),
+  ): Promise<RunView> => viewRun(run, histories.get(run.id) ?? [], await progressOf(run, abilities), steps);
   return {
     one: async (run: Run): Promise<RunView> => view(run, await store.histories([run.id])),
     all: async (runs: readonly Run[]): Promise<ListedRun[]> => {
       const histories = await store.histories(runs.map(({ id }) => id));
-      const views = await Promise.all(runs.map((run) => view(run, histories)));
+      const abilities: Abilities = new Map();
+      const views = await Promise.all(runs.map((run) => view(run, histories, abilities)));
       return views.map(({ provenance: _ofSingleRun, ...listed }) => listed);
     },
   };

@@ -1,3 +1,4 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { OperationRequest } from '../../contract/index.ts';
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import type { Provenance } from '../processing/provenance.ts';
@@ -69,7 +70,7 @@ export interface Run {
   readonly updatedAtMs: number;
 }
 
-/** The facts of a run before it begins. */
+/** Facts of a new run, before its first stage. */
 export const initialRun = {
   operationId: null,
   operationExpiresAtMs: null,
@@ -80,6 +81,22 @@ export const initialRun = {
   failure: null,
   claim: 0,
 } as const satisfies Partial<Run>;
+
+/** A run that is about to begin. Its operation needs the approval of its user (spec 3.1). */
+export function newRun(
+  asked: Pick<Run, 'owner' | 'launchId' | 'stepId' | 'stepVersion' | 'parameters' | 'input' | 'estimate' | 'operation'>,
+  atMs: number,
+): Run {
+  return {
+    id: randomBytes(16).toString('base64url'),
+    state: 'CREATED',
+    idempotencyKey: randomUUID(),
+    ...asked,
+    ...initialRun,
+    createdAtMs: atMs,
+    updatedAtMs: atMs,
+  };
+}
 
 /** Facts that a stage learns on the way; committed together with the state it leads to, or by itself. */
 export type RunFacts = Partial<
@@ -112,25 +129,23 @@ export interface UnfinishedRun {
   readonly id: string;
   readonly owner: string;
   readonly state: RunState;
-  /** Result of `RunStore.handOver`, or 0 before that call. */
-  readonly turn: number;
 }
 
-/** A process that takes runs, as it last said. */
+/** A worker, as it last reported itself. */
 export interface WorkerView {
   readonly name: string;
   readonly aliveAtMs: number;
   /** True while its lease holds. */
   readonly isAlive: boolean;
-  /** Its steps, each as `id@version`. Null from a release that did not say so. */
+  /** Its steps, each as `id@version`. Null for a release that does not report them. */
   readonly can: readonly string[] | null;
-  /** True if an operator told it to take no more runs. */
+  /** True if an operator drains it. */
   readonly rests: boolean;
   /** Number of unfinished runs that it has. */
   readonly runs: number;
 }
 
-/** Runs that an operator looks for. A condition that is left out holds for every run. */
+/** Conditions of an operator's search. An omitted condition matches every run. */
 export interface RunFilter {
   readonly state?: RunState;
   /** Code of the failure. */
@@ -175,17 +190,17 @@ export interface RunStore {
   /** Launches with approved runs that no worker has. */
   listWaitingLaunches(): Promise<string[]>;
   /**
-   * Gives the run back with a turn among those that wait for processing: after all of its owner's, and after the turn that was served last.
-   * So owners take turns, however many runs one has and whenever another comes. Returns the turn.
+   * Gives the run back with a place in the order of processing: after the other runs of its owner, and after the run that was begun last.
+   * Owners therefore take turns, even if one owner has many runs. Returns the place.
    */
   handOver(run: Pick<Run, 'id' | 'owner' | 'claim'>): Promise<number>;
-  /** Claims the waiting run whose turn is next, of those that the worker can do (`id@version` of steps). Null if there is none. */
+  /** Claims the next waiting run in turn whose step (`id@version`) is in `can`. Null if there is none. */
   claimNext(worker: string, can: readonly string[]): Promise<Run | null>;
-  /** True if a run waits for processing, whoever can do it. */
+  /** True if a run is waiting for processing, even if no worker has its step. */
   hasWaiting(): Promise<boolean>;
-  /** Waiting runs that no worker of the last `forMs` could do. */
+  /** Waiting runs whose step no worker had during the last `forMs`. */
   listStranded(forMs: number): Promise<string[]>;
-  /** True if a living worker can do the step. `besides`: another one than this. */
+  /** True if a living worker has the step. `besides`: a worker that does not count. */
   canBeDone(step: Pick<Run, 'stepId' | 'stepVersion'>, options?: { readonly besides?: string }): Promise<boolean>;
   /** Counts one user's unfinished runs over all launches. */
   countUnfinishedOf(owner: string): Promise<number>;
@@ -202,7 +217,7 @@ export interface RunStore {
   beganBefore(run: Pick<Run, 'id' | 'owner' | 'createdAtMs'>): Promise<Pick<Run, 'stepId' | 'input'>[]>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
-  /** Says that the worker lives and what it can do: for `leaseMs` nobody else can claim what it has. Default of `can`: every step. Returns whether it has to rest. */
+  /** Renews the worker's lease and stores its steps: for `leaseMs` no other worker can claim its runs. Default of `can`: every step. Returns whether an operator drains it. */
   renewLease(worker: string, can?: readonly string[]): Promise<{ readonly rests: boolean }>;
   /** The claims of the unfinished runs that the worker has, by run. */
   heldBy(worker: string): Promise<Map<string, number>>;
@@ -219,15 +234,17 @@ export interface RunStore {
   ): Promise<ReadonlySet<string>>;
   /** Runs of all users, the last change first. */
   search(filter: RunFilter & { readonly limit: number }): Promise<Run[]>;
-  /** Takes an unfinished run from its worker: its later writes are refused, and another worker continues. False if the run has ended. */
+  /** Takes an unfinished run away from its worker, so that another worker continues. The store rejects later writes of the first one. False if the run has ended. */
   requeue(id: string): Promise<boolean>;
+  /** Number of living workers, and of drained ones among them. */
+  countWorkers(): Promise<{ readonly alive: number; readonly resting: number }>;
   /** Workers of the last hour, the living ones first. */
   listWorkers(): Promise<WorkerView[]>;
-  /** Tells a worker to take no more runs, or to take runs again. False if there is no such worker. */
+  /** Starts or ends the drain of a worker. False if there is no such worker. */
   setRest(worker: string, rests: boolean): Promise<boolean>;
-  /** Time of the change that the oldest run of each unfinished state waits since, in epoch milliseconds. */
+  /** Time of the last change of the oldest run in each unfinished state, in epoch milliseconds. */
   oldestByState(): Promise<Partial<Record<RunState, number>>>;
-  /** True if a newer release has changed the schema so that a process whose newest migration this is cannot work with it. */
+  /** True if the schema needs a newer release than the one whose newest migration is `migration`. */
   isNewerThan(migration: string): Promise<boolean>;
   /** Resolves where the store answers. */
   check(): Promise<void>;

@@ -34,7 +34,7 @@ const unfinished = runStates.filter((state) => !isFinal(state));
 /** States of the queue `process`. */
 const waitingStates = ['APPROVED', 'PROCESSING'] as const satisfies readonly RunState[];
 
-/** True if a row of `workers` can do a step, which is SQL of its `id@version`. */
+/** Condition: a row of `workers` has the step. `step` is SQL for the step's `id@version`. */
 const canDo = (step: RawBuilder<unknown>) =>
   sql<boolean>`(workers.can is null or workers.can like '%"' || ${step} || '"%')`;
 
@@ -147,24 +147,24 @@ export class SqlRunStore implements RunStore {
   }
 
   async listOrphans(worker: string, forMs = 0): Promise<UnfinishedRun[]> {
-    const columns = ['id', 'owner', 'state', 'turn', 'created_at'] as const;
+    const columns = ['id', 'owner', 'state', 'created_at'] as const;
     const open = this.#database.selectFrom('runs').select(columns).where('state', 'in', unfinished);
     const free = await open
       .where('worker', 'is', null)
-      // A time ahead of ours comes from a clock that was wrong: count it as old.
+      // A time in the future comes from a wrong clock, so the run counts as old.
       .where((of) => of.or([of('updated_at', '<=', this.#now() - forMs), of('updated_at', '>', this.#now())]))
       .execute();
     const left = await this.#runsOfDead(worker, open);
     return [...free, ...left].toSorted((first, second) => first.created_at - second.created_at).map(toUnfinished);
   }
 
-  /** Unfinished runs of workers whose lease is over. Asks the few workers first, because most runs have a living one. */
+  /** Unfinished runs of workers whose lease is over. Reads the few dead workers first, because most runs have a living worker. */
   async #runsOfDead(
     worker: string,
-    open: SelectQueryBuilder<AppTables, 'runs', Pick<RunRow, 'id' | 'owner' | 'state' | 'turn' | 'created_at'>>,
+    open: SelectQueryBuilder<AppTables, 'runs', Pick<RunRow, 'id' | 'owner' | 'state' | 'created_at'>>,
   ) {
     const others = open.where('worker', 'is not', null).where('worker', '!=', worker);
-    // With SQLite a worker is one process after the other, and has no row.
+    // With SQLite, workers have no rows.
     if (!this.#isShared) return others.where((of) => of.not(this.#isHeld(of))).execute();
     const dead = await this.#database
       .selectFrom('workers')
@@ -189,7 +189,7 @@ export class SqlRunStore implements RunStore {
 
   handOver({ id, owner, claim }: Pick<Run, 'id' | 'owner' | 'claim'>): Promise<number> {
     return this.#database.transaction().execute(async (trx) => {
-      // The row is a lock: hand-overs at once would all read the same last turn.
+      // This row is a lock. Without it, concurrent hand-overs would read the same last turn.
       const { served } = await trx
         .updateTable('turns')
         .set((of) => ({ served: of.ref('served') }))
@@ -227,7 +227,7 @@ export class SqlRunStore implements RunStore {
         .orderBy('updated_at')
         .limit(1);
       const first = (of: typeof next) => (this.#isShared ? of.forUpdate().skipLocked() : of).executeTakeFirst();
-      // Two questions, because an index holds the runs without a worker only.
+      // Two queries, because the index covers only runs without a worker.
       const found =
         (await first(next.where('worker', 'is', null))) ??
         (await first(next.where('worker', '!=', worker).where((of) => of.not(this.#isHeld(of)))));
@@ -333,7 +333,7 @@ export class SqlRunStore implements RunStore {
     });
   }
 
-  /** Claims the one run of an update, and begins its stage. */
+  /** Runs an update that claims one run, and records the start of its stage. */
   async #take(
     trx: Transaction<AppTables>,
     worker: string,
@@ -393,7 +393,7 @@ export class SqlRunStore implements RunStore {
           ...(owner === undefined ? [] : [of('owner', '=', owner)]),
           ...(worker === undefined ? [] : [of('worker', '=', worker)]),
           ...(sinceMs === undefined ? [] : [of('updated_at', '>=', sinceMs)]),
-          // The code stands in JSON that the store has written.
+          // The column holds JSON that this store has written.
           ...(code === undefined ? [] : [sql<boolean>`failure like ${`%"code":${JSON.stringify(code)}%`}`]),
         ]),
       )
@@ -414,6 +414,15 @@ export class SqlRunStore implements RunStore {
       if (numUpdatedRows > 0n) await endStage(trx, id, 'abandoned', this.#now());
       return numUpdatedRows > 0n;
     });
+  }
+
+  async countWorkers(): Promise<{ alive: number; resting: number }> {
+    const rows = await this.#database
+      .selectFrom('workers')
+      .select('rests')
+      .where(sql<boolean>`alive_at > ${this.#leaseNow()} - ${leaseMs}`)
+      .execute();
+    return { alive: rows.length, resting: rows.filter(({ rests }) => rests === 1).length };
   }
 
   async listWorkers(): Promise<WorkerView[]> {
@@ -472,7 +481,7 @@ export class SqlRunStore implements RunStore {
 
   release(worker: string): Promise<UnfinishedRun[]> {
     return this.#database.transaction().execute(async (trx) => {
-      // Its row stays for a while: runs of its steps wait for a worker like it.
+      // The row stays, so that runs of its steps still wait for such a worker.
       await trx
         .updateTable('workers')
         .set({ alive_at: sql<number>`${this.#leaseNow()} - ${leaseMs}` })
@@ -483,7 +492,7 @@ export class SqlRunStore implements RunStore {
         .set({ worker: null })
         .where('worker', '=', worker)
         .where('state', 'in', unfinished)
-        .returning(['id', 'owner', 'state', 'turn'])
+        .returning(['id', 'owner', 'state'])
         .execute();
       // By the stages' own worker: a list of ids would be too long for a statement.
       await trx
@@ -500,7 +509,7 @@ export class SqlRunStore implements RunStore {
     await this.#database
       .deleteFrom('workers')
       .where('alive_at', '<', sql<number>`${this.#leaseNow()} - ${deadForMs}`)
-      // By its row others find what it has.
+      // Other workers find its runs by this row.
       .where((of) =>
         of.not(
           of.exists(
@@ -523,7 +532,7 @@ export class SqlRunStore implements RunStore {
     );
   }
 
-  /** A worker of the last `forMs` can do the run's step. */
+  /** Condition: a worker that was alive during the last `forMs` has the run's step. */
   #isAbleWorker(of: ExpressionBuilder<AppTables, 'runs'>, forMs: number) {
     return of.exists(
       of

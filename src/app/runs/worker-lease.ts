@@ -57,7 +57,7 @@ export class WorkerLease {
     this.#endsAtMs = fromMs + leaseMs - marginMs;
   }
 
-  /** True if the lease has ended since the last renewal. False before the first one. */
+  /** True if the lease has ended since its last renewal. False before the first renewal. */
   get isOver(): boolean {
     return this.#endsAtMs !== -Infinity && this.#clock() >= this.#endsAtMs;
   }

@@ -83,7 +83,7 @@ function asKitError(error: unknown): KitError {
     });
   }
   if (error instanceof DatabaseUnavailableError)
-    return new KitError(error.code, `${error.message}; the app is well otherwise, and nothing is lost`, {
+    return new KitError(error.code, `${error.message}; nothing is lost`, {
       status: 503,
     });
   if (error instanceof KitError && (error.status < 500 || error.data['isForUser'] === true)) return error;

@@ -106,13 +106,13 @@ export function findingsOf({ scenarios, rules }: Report) {
   const ofRules = rules.flatMap(({ rule, clause }) => {
     const seen = scenarios.flatMap((scenario) =>
       scenario.rules
-        .filter((ruleInScenario) => ruleInScenario.rule === rule && ruleInScenario.violations.length > 0)
-        .map((ruleInScenario) => ({
+        .filter((finding) => finding.rule === rule && finding.violations.length > 0)
+        .map((finding) => ({
           scenario: scenario.id,
           title: scenario.title,
-          violations: ruleInScenario.violations,
-          holds: ruleInScenario.holds,
-          count: ruleInScenario.violationCount,
+          violations: finding.violations,
+          holds: finding.holds,
+          count: finding.violationCount,
         })),
     );
     const [first] = seen;
@@ -147,9 +147,7 @@ export function tableOf(report: Report): string {
   const lines = scenarios.map(({ id, result, status, rules: judged, missing, faults }) => {
     const cells = rules
       .map(({ rule }) =>
-        (
-          glyphs[judged.find((ruleInScenario) => ruleInScenario.rule === rule)?.result ?? 'not_exercised'] ?? '.'
-        ).padEnd(2),
+        (glyphs[judged.find((finding) => finding.rule === rule)?.result ?? 'not_exercised'] ?? '.').padEnd(2),
       )
       .join('');
     const unfired = faults
@@ -166,7 +164,7 @@ export function tableOf(report: Report): string {
   );
   const violations = scenarios.flatMap(({ id, rules: judged }) =>
     judged
-      .filter((ruleInScenario) => ruleInScenario.violations.length > 0)
+      .filter((finding) => finding.violations.length > 0)
       .map(
         ({ rule, violations: [first], violationCount }) =>
           `${id}: ${rule}: ${first?.seen}; expected: ${first?.expected}${violationCount > 1 ? ` (and ${violationCount - 1} more)` : ''}\n    ${first?.advice}`,

@@ -168,8 +168,8 @@ export function summarize(
   const rules = names.map(({ rule, clause }) => {
     const seen = scenarios.flatMap((scenario) =>
       scenario.rules
-        .filter((ruleInScenario) => ruleInScenario.rule === rule)
-        .map((ruleInScenario) => ({ id: scenario.id, result: ruleInScenario.result })),
+        .filter((finding) => finding.rule === rule)
+        .map((finding) => ({ id: scenario.id, result: finding.result })),
     );
     const counted = seen.filter(({ id, result }) => !(result === 'failed' && isExpected(id, rule)));
     const failedIn = seen.filter(({ result }) => result === 'failed').map(({ id }) => id);

@@ -197,7 +197,7 @@ async function deliver(
     report.line(`platform's file    ${status}`);
     const fetched = await fetchFile(client, fileId, options.outDir, fileName);
     const equal = fetched.sha256 === made.sha256 && fetched.sizeBytes === made.sizeBytes;
-    const output = declared.find((outputDeclaration) => outputDeclaration.fileName === fileName);
+    const output = declared.find((declaration) => declaration.fileName === fileName);
     const preview =
       output &&
       'preview' in output &&

@@ -44,7 +44,7 @@ export function openApi31(serverUrl: string): ReturnType<typeof createDocument> 
   return document;
 }
 
-/** The document with each schema where it is used, by whose path its fields find their descriptions. */
+/** The document before schemas get names. The path of a field selects its description. */
 export function describedDocument(serverUrl: string): ReturnType<typeof createDocument> {
   const paths: ZodOpenApiPathsObject = {};
   for (const call of documentedCalls) {
@@ -165,7 +165,7 @@ function bodyOf({
   form,
   example,
 }: DocumentedCall): Record<string, { schema: z.ZodType; example?: unknown }> {
-  // A file stands for its bytes.
+  // The file in an example is a placeholder.
   const whole = form?.file !== undefined && isRecord(example) ? { ...example, [form.file]: '...' } : example;
   const shown = whole === undefined ? {} : { example: whole };
   if (body) return { [json]: { schema: body, ...shown } };

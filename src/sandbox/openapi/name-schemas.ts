@@ -11,7 +11,7 @@ import { isRecord } from '../../files/index.ts';
 
 type Json = Record<string, unknown>;
 
-/** Lists of words of the interface, by the names that a client's types get. */
+/** Enumerations of the interface, by the names of their schemas. */
 const words: Readonly<Record<string, readonly string[]>> = {
   SourceType: sourceTypes,
   FileStatus: fileStatuses,
@@ -20,22 +20,25 @@ const words: Readonly<Record<string, readonly string[]>> = {
   ModelType: inferenceTypes,
 };
 
-/** Numbers that forms and addresses carry as text, with their range. */
+/** Numbers that forms and URLs send as text, with their ranges. */
 const numbers: Readonly<Record<string, readonly [lowest: number, highest?: number]>> = {
   partNumber: [limits.firstPartNumber, limits.maxPartNumber],
   limit: [1, pageLimits.max],
   offset: [0],
-  width: [1, 1_024],
-  height: [1, 1_024],
+  width: [1, limits.previewSidePixels],
+  height: [1, limits.previewSidePixels],
   expires: [0],
 };
+
+/** Flags that addresses send as text. */
+const flags: ReadonlySet<string> = new Set(['useDefaultContentType']);
 
 const upperFirst = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
 /**
- * Gives each body and each list of words a name, so that a generated client has a type for it. What stands twice stands once.
- * Numbers in forms and addresses are integers, and files are binary.
+ * Gives each body and each enumeration a named schema, so that a generated client has a type for it. Identical schemas share one name.
+ * Numbers in forms and URLs are integers, and files are binary.
  */
 export function nameSchemas(document: { paths?: unknown; components?: unknown }): void {
   const schemas = (isRecord(document.components) ? document.components['schemas'] : undefined) as Json;
@@ -46,7 +49,7 @@ export function nameSchemas(document: { paths?: unknown; components?: unknown })
 
   for (const operation of operationsOf(document.paths)) {
     const id = upperFirst(String(operation['operationId']));
-    for (const parameter of asList(operation['parameters'])) asNumber(String(parameter['name']), parameter, 'schema');
+    for (const parameter of asList(operation['parameters'])) asTyped(String(parameter['name']), parameter, 'schema');
     const { requestBody, responses } = operation;
     if (isRecord(requestBody)) nameBodies(requestBody['content'], `${id}Request`);
     if (isRecord(responses))
@@ -71,23 +74,25 @@ export function nameSchemas(document: { paths?: unknown; components?: unknown })
 
 const isForm = (mediaType: string) => /^multipart\/form-data$|x-www-form-urlencoded$/.test(mediaType);
 
-/** `example`: its texts of numbers become numbers, too. */
+/** Converts the numbers in `example`, too. */
 function asForm(schema: Json, example: unknown): void {
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   for (const [name, field] of Object.entries(properties)) {
-    asNumber(name, properties, name);
+    asTyped(name, properties, name);
     if (name in numbers && isRecord(example)) example[name] = Number(example[name]);
     if (isRecord(field) && field['contentMediaType'] === 'application/octet-stream') field['format'] = 'binary';
   }
 }
 
-/** Replaces the schema of a text that holds a number. Leaves others. */
-function asNumber(name: string, holder: Json, key: string): void {
+/** Replaces a string schema by that of an integer or a boolean if the field is a known number or flag. */
+function asTyped(name: string, holder: Json, key: string): void {
   const schema = holder[key];
   const range = numbers[name];
-  if (!range || !isRecord(schema) || schema['type'] !== 'string') return;
-  const [minimum, maximum] = range;
+  if (!isRecord(schema) || schema['type'] !== 'string') return;
   const { description } = schema;
+  if (flags.has(name)) holder[key] = { type: 'boolean', ...(description !== undefined && { description }) };
+  if (!range) return;
+  const [minimum, maximum] = range;
   holder[key] = {
     ...{ type: 'integer', minimum },
     ...(maximum !== undefined && { maximum }),
@@ -95,7 +100,7 @@ function asNumber(name: string, holder: Json, key: string): void {
   };
 }
 
-/** Replaces each list of words by its name, and gives tuples the items that checkers of OpenAPI ask for. */
+/** Replaces each enumeration by a reference, and adds `items` to tuples, because OpenAPI linters require it. */
 function nameWords(value: unknown): void {
   if (Array.isArray(value)) return value.forEach(nameWords);
   if (!isRecord(value)) return;

@@ -74,7 +74,7 @@ export class SqlOfSearch {
     return `@${name}`;
   }
 
-  /** Conditions for items whose time, or time range, meets an interval. `reach`: of `Items.reach`. The first keeps to the index of times. */
+  /** Conditions for items whose time, or time range, meets an interval. `reach`: result of `Items.reach`. The first condition can use the index of times. */
   meetsInterval({ startMs, endMs }: Interval, reach: ReturnType<Items['reach']>): string[] {
     const within = (first: number, last: number) =>
       `${this.own}.datetime_ms between ${this.bind(first)} and ${this.bind(last)}`;

@@ -13,7 +13,7 @@ export default definePixelStep({
   cases: new URL('./cases.json', import.meta.url),
   title: 'Hillshade',
   description:
-    'Shaded relief of an elevation raster, lit from one direction or from several. Heights are in the unit that the raster states. Without one they are in the unit of the map, and in metres on a map in degrees; the z factor corrects others.',
+    'Shaded relief of an elevation raster, lit from one direction or from several. Heights have the unit that the raster states. Without a stated unit they have the unit of the map, or metres on a map in degrees. The z factor corrects other units.',
   bands: {
     band: band({
       default: '1',

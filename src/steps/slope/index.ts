@@ -21,7 +21,7 @@ export default definePixelStep({
     scale: z.number().min(0.000001).max(1_000_000).optional().meta({
       title: 'Scale',
       description:
-        'Units of height in one unit of the map. Left out: by the stated units. Heights without a unit are in the unit of the map, and in metres on a map in degrees.',
+        'Units of height in one unit of the map. Default: derived from the stated units. Heights without a unit have the unit of the map, or metres on a map in degrees.',
     }),
   }),
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },

@@ -203,7 +203,6 @@ class World {
       id: string;
       runId: string;
       queueName: string;
-      priority: number;
       order: number;
       activeUntilMs: number;
       notBeforeMs: number;
@@ -522,9 +521,9 @@ class World {
       for (const [key, { id }] of this.#jobs) if ((ids as string[]).includes(id)) end(key);
     };
     return {
-      insert: (queueName: string, jobs: { data: { runId: string }; priority: number }[]) =>
+      insert: (queueName: string, jobs: { data: { runId: string } }[]) =>
         call('insert', () => {
-          for (const { data, priority } of jobs) {
+          for (const { data } of jobs) {
             const key = `${queueName} ${data.runId}`;
             const id = String((this.#jobIds += 1));
             if (!this.#jobs.has(key))
@@ -532,7 +531,6 @@ class World {
                 id,
                 runId: data.runId,
                 queueName,
-                priority,
                 order: this.#jobIds,
                 activeUntilMs: 0,
                 notBeforeMs: 0,
@@ -544,7 +542,7 @@ class World {
           const now = this.#clock.nowMs;
           const ready = [...this.#jobs.values()]
             .filter((job) => job.queueName === queueName && job.activeUntilMs <= now && job.notBeforeMs <= now)
-            .toSorted((a, b) => b.priority - a.priority || a.order - b.order);
+            .toSorted((a, b) => a.order - b.order);
           return ready.slice(0, batchSize).map((job) => {
             job.activeUntilMs = now + 11_000;
             return { id: job.id, data: { runId: job.runId } };

@@ -3,10 +3,9 @@ import type { QueueName, QueuedRun, QueueWorker, RunQueue } from '../../../src/a
 import type { SuiteTools } from './suite-tools.ts';
 
 const log = { warn: () => {} };
-export const queued = (runId: string, queueName: QueueName = 'wait', turn = 0): QueuedRun => ({
+export const queued = (runId: string, queueName: QueueName = 'wait'): QueuedRun => ({
   runId,
   queueName,
-  turn,
 });
 
 /** A worker that notes what it was given. */

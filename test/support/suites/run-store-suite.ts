@@ -193,7 +193,7 @@ export function runStoreSuite(
     await store.renewLease('owner');
     expect(await store.claim(run.id, 'owner')).toBeNull();
     for (const worker of workers) await subject.silence(worker);
-    // By its row others find what a dead worker has.
+    // Other workers find the runs of a dead worker by its row.
     await store.forgetWorkers(0);
     expect((await store.listOrphans('owner')).map(({ id }) => id)).toContain(run.id);
     expect((await store.claim(run.id, 'owner'))?.claim).toBe(4);
@@ -277,14 +277,14 @@ export function runStoreSuite(
       expect(next?.id).toBe(id);
       await store.transition(next!, 'PROCESSING');
     }
-    expect(await turnOf(await approved('one'))).toBe(first + 1);
-    const orphans = await store.listOrphans('another');
-    expect(orphans.find(({ id }) => id === many[2]!.id)?.turn).toBe(first + 2);
-    for (const { id } of orphans) await store.claim(id, 'turns');
+    const another = await approved('one');
+    expect(await turnOf(another)).toBe(first + 1);
+    for (const { id } of [many[1]!, another, many[2]!]) expect((await store.claimNext('turns', can))?.id).toBe(id);
+    expect(await store.claimNext('turns', can)).toBeNull();
     await endAllOf('turns');
   });
 
-  /** Ends what a worker has, so that later tests see none of it. */
+  /** Cancels the runs of a worker, so that later tests do not see them. */
   async function endAllOf(worker: string): Promise<void> {
     for (const id of (await store.heldBy(worker)).keys()) await store.transition((await store.find(id))!, 'CANCELLED');
   }
@@ -298,7 +298,7 @@ export function runStoreSuite(
     return run;
   }
 
-  check('a user with many runs has a turn in every round while another user comes after each', async () => {
+  check('a user with many runs gets a turn in every round, even if new users keep coming', async () => {
     const step = { stepId: 'turns', stepVersion: '1' };
     for (let i = 0; i < 12; i++) await waitingRun('heavy', step);
     const served: string[] = [];
@@ -308,7 +308,7 @@ export function runStoreSuite(
       served.push(next.owner);
       await store.transition(next, 'CANCELLED');
     }
-    // Round robin: who is served goes to the end, behind those who came meanwhile.
+    // Round robin: an owner who was served goes to the end of the line.
     const rounds: string[] = [];
     for (let i = 0, waiting = ['heavy']; i < 24; i++) {
       const [first = '', ...others] = [...waiting, `light-${i}`];
@@ -322,7 +322,7 @@ export function runStoreSuite(
     await endAllOf('turns');
   });
 
-  check('runs that are handed over at once have a turn each', async () => {
+  check('runs that are handed over at the same time get different turns', async () => {
     const step = { stepId: 'bulk', stepVersion: '1' };
     const runs = await Promise.all(Array.from({ length: 20 }, () => added({ owner: 'bulk', ...step })));
     const claimed: Run[] = [];
@@ -336,7 +336,7 @@ export function runStoreSuite(
     await endAllOf('bulk');
   });
 
-  check('a worker claims only what it can do, and what nobody can do is found', async () => {
+  check('a worker claims only runs of its steps, and runs without an able worker are found', async () => {
     // Without the workers of other tests.
     subject = await open(() => (clock += 1));
     store = subject.store;
@@ -350,7 +350,7 @@ export function runStoreSuite(
     expect(await store.canBeDone(run)).toBe(false);
     await store.renewLease('able', ['new@2.0.0', 'old@1.0.0']);
     expect(await store.listStranded(30_000)).toEqual([]);
-    // Also when it is asked for the present alone.
+    // A window of zero still covers the lease.
     expect(await store.listStranded(0)).toEqual([]);
     expect([await store.canBeDone(run), await store.canBeDone(run, { besides: 'able' })]).toEqual([true, false]);
     const claimed = await store.claimNext('able', ['new@2.0.0', 'old@1.0.0']);

@@ -10,7 +10,7 @@ const pauseMs = { first: 2_000, most: 10_000 };
 /** Part of a stage's context that a repeated call needs. */
 type CallingContext = Pick<StageContext, 'patience' | 'now' | 'signal' | 'report' | 'log'>;
 
-/** The calls of a launch, each repeated while the platform is away. Polls and renewals are not repeated: the next one takes their place. */
+/** Calls of a launch that are repeated while the platform is away. Polls and renewals are not repeated, because they come again anyway. */
 export function patientCalls(calls: LaunchCalls, context: CallingContext): LaunchCalls {
   const patient = <T>(call: () => Promise<T>) => retryWhileDown(context, call);
   return {

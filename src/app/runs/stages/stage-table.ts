@@ -33,7 +33,7 @@ const stages: Readonly<Record<Exclude<RunState, FinalState>, StageEntry>> = {
 export const stageOf = (state: RunState): StageEntry | null => (isFinal(state) ? null : stages[state]);
 
 /** Converts a run to an entry of the queue, in the queue of its state. */
-export function queuedRun({ id, state, turn }: UnfinishedRun): QueuedRun {
-  const queueName = stageOf(state)?.queueName ?? 'wait';
-  return { runId: id, queueName, turn: queueName === 'process' ? turn : 0 };
-}
+export const queuedRun = ({ id, state }: UnfinishedRun): QueuedRun => ({
+  runId: id,
+  queueName: stageOf(state)?.queueName ?? 'wait',
+});

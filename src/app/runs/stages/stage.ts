@@ -15,7 +15,7 @@ export interface StageLog {
 /** Context that every stage receives. */
 export interface StageContext {
   readonly store: RunStore;
-  /** Those of the run's launch, repeated while the platform is away. */
+  /** Calls of the run's launch. They are repeated while the platform is away. */
   readonly calls: LaunchCalls;
   readonly steps: StepHost;
   /** Returns the owner of a launch. */

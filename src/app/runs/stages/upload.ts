@@ -17,7 +17,7 @@ import { codeOf } from '../../../files/index.ts';
 export const uploadOutputs: Stage = async (run, context) => {
   let current = run;
   const files: RunFile[] = [];
-  // A worker without the step cannot say what its outputs are: one with it makes them again.
+  // A worker without the step cannot describe its outputs, so a worker that has the step makes them again.
   if (!context.steps.steps.some(({ id }) => id === run.stepId))
     return context.store.transition(run, 'PROCESSING', { outputs: [], upload: null });
   let number: number | null = null;
