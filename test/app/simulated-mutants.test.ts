@@ -116,7 +116,11 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     'an upload that continues with the bytes of another attempt',
     many,
     /contains other bytes/,
-    { file: 'src/app/runs/stages/upload.ts', from: '{ outputs: [], upload: null }', to: '{ outputs: [] }' },
+    {
+      file: 'src/app/runs/stages/upload.ts',
+      from: "transition(current, 'PROCESSING', { outputs: [], upload: null })",
+      to: "transition(current, 'PROCESSING', { outputs: [] })",
+    },
     { file: 'src/app/runs/stages/process.ts', from: 'provenance, upload: null, result', to: 'provenance, result' },
   ],
   [
