@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { assumedLimits } from '../../src/contract/index.ts';
+import { assumedLimits, KitError } from '../../src/contract/index.ts';
 import type { StepHost } from '../../src/app/processing/step-host.ts';
 import { createRunEngine, type RunEngineOptions } from '../../src/app/runs/run-engine.ts';
 import { localProgress } from '../../src/app/runs/run-progress.ts';
@@ -56,7 +56,15 @@ class SharedQueue {
 interface WorkerOptions {
   readonly version?: string;
   /** Work of the step. Default: none. */
-  readonly process?: () => Promise<void>;
+  readonly process?: (signal: AbortSignal) => Promise<void>;
+  /** Another id of the step. Default: that of `wanted`. */
+  readonly stepId?: string;
+  /** Default: 1. */
+  readonly stepConcurrency?: number;
+  /** Default: a minute. */
+  readonly platformPatienceMs?: number;
+  /** Runs after each claim of a waiting run. */
+  readonly afterClaim?: () => Promise<void>;
   readonly isMachineWell?: () => Promise<boolean>;
   readonly drainMs?: number;
   readonly strandedAfterMs?: number;
@@ -78,25 +86,41 @@ async function startFleet() {
   };
 
   async function worker(name: string, options: WorkerOptions = {}) {
-    const own = { ...step, version: options.version ?? step.version };
+    const own = { ...step, id: options.stepId ?? step.id, version: options.version ?? step.version };
     const host = {
       steps: [own],
-      find: () => own,
+      find: (id: string) => {
+        if (id !== own.id) throw new KitError('unknown_step', `there is no step ${id}`);
+        return own;
+      },
       check: async () => ({ step: own, parameters: {} }),
       load: () => ({ running: 0, waiting: 0 }),
-      run: async ({ workFolder, stepVersion }: { workFolder: string; stepVersion: string }) => {
+      run: async (
+        { workFolder, stepVersion }: { workFolder: string; stepVersion: string },
+        { signal }: { signal: AbortSignal },
+      ) => {
         if (stepVersion !== own.version) throw new StepVersionGoneError(own, stepVersion);
         await mkdir(join(workFolder, 'output'), { recursive: true });
-        await options.process?.();
+        await options.process?.(signal);
         const path = join(workFolder, 'output', 'out.tif');
         await writeFile(path, 'pixels');
         done.push({ worker: name, runId: workFolder });
         return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null, provenance: null };
       },
     } as unknown as StepHost;
-    const onOutdated = vi.fn();
+    const [onOutdated, onPassedOn] = [vi.fn(), vi.fn()];
+    const ownStore = new Proxy(store, {
+      get(target, method: keyof SqlRunStore) {
+        const call = target[method] as (...args: unknown[]) => Promise<unknown>;
+        return async (...args: unknown[]) => {
+          const answer = await call.apply(target, args);
+          if (method === 'claimNext' && answer !== null) await options.afterClaim?.();
+          return answer;
+        };
+      },
+    });
     const engine = createRunEngine({
-      store,
+      store: ownStore,
       queue: queue.open(),
       progress: localProgress(),
       lease: new WorkerLease(name, { isShared: true }),
@@ -105,7 +129,9 @@ async function startFleet() {
       steps: host,
       settings: {
         ...{ pollIntervalMs: 2_000, uploadPartBytes: 1_000, refusedFields: [], limits: assumedLimits },
-        ...{ platformPatienceMs: 60_000, stepConcurrency: 1, stepQueue: 100, runsPerUser: 100 },
+        platformPatienceMs: options.platformPatienceMs ?? 60_000,
+        stepConcurrency: options.stepConcurrency ?? 1,
+        ...{ stepQueue: 100, runsPerUser: 100 },
         drainMs: options.drainMs ?? 0,
         ...(options.strandedAfterMs !== undefined && { strandedAfterMs: options.strandedAfterMs }),
       },
@@ -113,11 +139,12 @@ async function startFleet() {
       now: Date.now,
       log: logger,
       onOutdated,
+      onPassedOn,
       ...(options.isMachineWell && { isMachineWell: options.isMachineWell }),
     });
     cleanUpLater(() => engine.stop());
     await engine.work();
-    return { engine, steps: host, onOutdated };
+    return { engine, steps: host, onOutdated, onPassedOn };
   }
 
   const wanted = { stepId: step.id, parameters: {}, input: { type: 'synthetic', size: 64 } } as const;
@@ -178,6 +205,7 @@ test('a worker with a full disk passes its runs on, and takes none until its che
   for (const { id } of runs) await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
   expect(new Set(done.map(({ worker: name }) => name))).toEqual(new Set(['well']));
   const attempts = (await Promise.all(runs.map(({ id }) => store.stages(id)))).flat();
+  expect(full.onPassedOn).toHaveBeenCalled();
   expect(attempts.filter((stage) => stage.worker === 'full' && stage.state === 'PROCESSING').length).toBeLessThan(8);
   isFull = false;
   await vi.waitFor(() => expect(logged).toContain('this machine can run steps again'), within);
@@ -268,4 +296,107 @@ test('drain, wake and requeue', async () => {
   expect(await store.requeue(stuck.id)).toBe(false);
   await store.setRest('first', false);
   await vi.waitFor(async () => expect((await store.listWorkers()).every(({ rests }) => !rests)).toBe(true), within);
+}, 60_000);
+
+test('a run that is too large for every machine fails when its patience is over', async () => {
+  const { worker, wanted, stateOf, store } = await startFleet();
+  const process = async () => {
+    throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+  };
+  const small = { process, isMachineWell: async () => true, platformPatienceMs: 1_000 };
+  const first = await worker('first', small);
+  await worker('second', small);
+  const { id } = await first.engine.start('launch', wanted);
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('FAILED'), { timeout: 60_000, interval: 100 });
+  const attempts = (await store.stages(id)).filter(({ state, outcome }) => state === 'PROCESSING' && outcome !== null);
+  expect(new Set(attempts.map((stage) => stage.worker))).toEqual(new Set(['first', 'second']));
+}, 90_000);
+
+test('after an outage of all workers, a run waits for a worker with its step', async () => {
+  const { worker, store, wanted, stateOf } = await startFleet();
+  const able = await worker('able', { version: '1.0.0', process: (signal) => sleep(60_000, undefined, { signal }) });
+  const busy = await able.engine.start('launch', wanted);
+  await vi.waitFor(async () => expect(await stateOf(busy.id)).toBe('PROCESSING'), within);
+  const waiting = await able.engine.start('launch', wanted);
+  await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('APPROVED'), within);
+  await able.engine.stop();
+  // Longer than the time after which the run counts as stranded.
+  await sleep(9_000);
+  expect((await store.find(waiting.id))!.updatedAtMs).toBeLessThan(Date.now() - 8_000);
+  await worker('other', { version: '2.0.0', strandedAfterMs: 8_000 });
+  await sleep(5_000);
+  expect(await stateOf(waiting.id)).toBe('APPROVED');
+  await worker('again', { version: '1.0.0' });
+  await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('COMPLETED'), within);
+}, 60_000);
+
+test('a run that is claimed while its worker stops goes to another worker', async () => {
+  const { worker, store, wanted, stateOf } = await startFleet();
+  const claimed = Promise.withResolvers<void>();
+  const stopping = Promise.withResolvers<void>();
+  const process = vi.fn(() => sleep(10_000));
+  const first = await worker('first', {
+    process,
+    afterClaim: async () => {
+      claimed.resolve();
+      await stopping.promise;
+    },
+  });
+  const { id } = await first.engine.start('launch', wanted);
+  await claimed.promise;
+  const stopped = first.engine.stop();
+  stopping.resolve();
+  await stopped;
+  expect(process).not.toHaveBeenCalled();
+  expect((await store.stages(id)).at(-1)).toMatchObject({ worker: 'first', outcome: 'given back' });
+  await worker('second');
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
+});
+
+test('a worker that takes a run again ends its earlier attempt', async () => {
+  const { worker, store, wanted, stateOf } = await startFleet();
+  const signals: AbortSignal[] = [];
+  const { engine } = await worker('first', {
+    stepConcurrency: 2,
+    process: async (signal) => {
+      signals.push(signal);
+      if (signals.length === 1) await sleep(30_000, undefined, { signal });
+    },
+  });
+  const { id } = await engine.start('launch', wanted);
+  await vi.waitFor(() => expect(signals).toHaveLength(1), within);
+  await store.requeue(id);
+  // Another job makes the worker look at once.
+  await engine.start('launch', wanted);
+  await vi.waitFor(() => expect(signals[0]!.aborted).toBe(true), within);
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), { timeout: 30_000 });
+}, 60_000);
+
+test('a drained worker gives back a run that it holds but does not drive', async () => {
+  const { worker, database, store, wanted, stateOf } = await startFleet();
+  const first = await worker('first');
+  await store.setRest('first', true);
+  await sleep(1_500);
+  const { id } = await first.engine.start('launch', wanted);
+  await database.updateTable('runs').set({ worker: 'first', claim: 7 }).where('id', '=', id).execute();
+  await worker('second');
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
+});
+
+test('an upload whose worker lacks the step waits for a worker with the step', async () => {
+  const { worker, database, store, wanted, stateOf } = await startFleet();
+  const able = await worker('able');
+  await store.setRest('able', true);
+  await sleep(1_500);
+  const { id } = await able.engine.start('launch', wanted);
+  const outputs = JSON.stringify([{ path: '/gone/out.tif', sizeBytes: 6, sha256: 'a'.repeat(64) }]);
+  await database
+    .updateTable('runs')
+    .set({ state: 'UPLOADING', operation_id: 'op', outputs })
+    .where('id', '=', id)
+    .execute();
+  await worker('other', { stepId: 'another-step' });
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('PROCESSING'), within);
+  await store.setRest('able', false);
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
 }, 60_000);

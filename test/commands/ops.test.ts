@@ -1,6 +1,10 @@
 // @module-tag all
 /** The command `ops`, with a running app on SQLite. */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
 import { expect, test, vi } from 'vitest';
+import { migrate } from '../../src/app/migrations.ts';
 import { readFilter } from '../../src/commands/ops.ts';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
@@ -63,6 +67,19 @@ test.each([
 ])('%j is refused', async (args, message) => {
   const { code, text } = await ops(args, await testFolder());
   expect([code, text]).toEqual([1, expect.stringMatching(message)]);
+});
+
+test('a database of an earlier release stays as it is', async () => {
+  const dataDir = await testFolder();
+  const file = new Sqlite(join(dataDir, 'app.db'));
+  const database = new Kysely<unknown>({ dialect: new SqliteDialect({ database: file }) });
+  await migrate(database, '015-turns');
+  expect(await ops(['status'], dataDir)).toEqual({
+    code: 1,
+    text: expect.stringMatching(/^the database is from an earlier version of the app: use that version/) as string,
+  });
+  expect(file.prepare("select name from sqlite_master where name = 'turns'").get()).toBeUndefined();
+  await database.destroy();
 });
 
 test('a filter is read', () => {

@@ -539,7 +539,7 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
       if (queue.isShared) {
         repeats.every(keepAliveEveryMs, 'could not keep the tokens of waiting runs alive', keepTokensAlive);
         repeats.every(
-          Math.min(strandedEveryMs, settings.strandedAfterMs ?? strandedAfterMs),
+          Math.min(strandedEveryMs, (settings.strandedAfterMs ?? strandedAfterMs) / 4),
           'could not look for runs that no worker can do',
           takeStranded,
         );

@@ -358,7 +358,10 @@ export function runStoreSuite(
     // A living worker has it.
     expect(await store.claimNext('other', ['new@2.0.0'])).toBeNull();
     expect(await store.claimNext('able', ['new@2.0.0'])).toBeNull();
-    await endAllOf('able');
+    // The lease of its worker is over.
+    await subject.silence('able');
+    expect(await store.claimNext('other', ['new@2.0.0'])).toMatchObject({ id: run.id, claim: 3 });
+    await endAllOf('other');
     await Promise.all(['old', 'able'].map((worker) => store.release(worker)));
   });
 
