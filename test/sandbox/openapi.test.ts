@@ -118,6 +118,10 @@ test('bodies have named schemas, numbers are integers, and files are binary', ()
   // The list of source types occurs once.
   expect(text.split('"MULTISPECTRAL","HYPERSPECTRAL"').length - 1).toBe(1);
   expect(schemas['SourceType']!.enum).toHaveLength(20);
+  // Generators take an integer without a format for 32 bits, and a file may have 10 GiB.
+  expect(schemas['CompleteUploadRequest']!.properties).toMatchObject({
+    fileSize: { type: 'integer', format: 'int64' },
+  });
 });
 
 test.each(paths)('describes %s', (line) => {

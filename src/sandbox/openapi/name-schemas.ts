@@ -38,7 +38,7 @@ const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
 /**
  * Gives each body and each enumeration a named schema, so that a generated client has a type for it. Identical schemas share one name.
- * Numbers in forms and URLs are integers, and files are binary.
+ * Numbers in forms and URLs are integers, those beyond 32 bits `int64`, and files are binary.
  */
 export function nameSchemas(document: { paths?: unknown; components?: unknown }): void {
   const schemas = (isRecord(document.components) ? document.components['schemas'] : undefined) as Json;
@@ -56,6 +56,7 @@ export function nameSchemas(document: { paths?: unknown; components?: unknown })
       for (const [status, response] of Object.entries(responses))
         if (status.startsWith('2') && isRecord(response)) nameBodies(response['content'], `${id}Answer`);
   }
+  nameWidths(document);
 
   function nameBodies(content: unknown, name: string): void {
     for (const [mediaType, body] of Object.entries(isRecord(content) ? content : {})) {
@@ -116,6 +117,18 @@ function nameWords(value: unknown): void {
   if (Array.isArray(prefixItems) && (value['items'] === undefined || value['items'] === false))
     value['items'] = prefixItems[0] as unknown;
   Object.values(value).forEach(nameWords);
+}
+
+const maxInt32 = 2 ** 31 - 1;
+
+/** Gives integers beyond 32 bits the format `int64`, because generators take an integer without a format for 32 bits. */
+function nameWidths(value: unknown): void {
+  if (Array.isArray(value)) return value.forEach(nameWidths);
+  if (!isRecord(value)) return;
+  const { type, maximum } = value;
+  const isInteger = type === 'integer' || (Array.isArray(type) && type.includes('integer'));
+  if (isInteger && (typeof maximum !== 'number' || maximum > maxInt32)) value['format'] = 'int64';
+  Object.values(value).forEach(nameWidths);
 }
 
 const asList = (value: unknown) => (Array.isArray(value) ? value.filter(isRecord) : []);

@@ -13,8 +13,9 @@ export function setValidator(
  * file is the whole file, and a header with a range that ends before it begins is none.
  */
 export function readRange(req: Request, size: number): void {
-  // Only GET has ranges (RFC 9110, 14.2).
-  if (req.method !== 'GET') delete req.headers.range;
+  // Only GET has ranges (RFC 9110, 14.2). A weak validator never matches in `If-Range` (13.1.5), and the library takes it for the strong one.
+  const isWeak = /^\s*W\//.test(req.get('if-range') ?? '');
+  if (req.method !== 'GET' || isWeak) delete req.headers.range;
   const header = req.headers.range;
   const specs = /^bytes=(.*)$/i
     .exec(header ?? '')?.[1]
