@@ -17,7 +17,9 @@ export function openVector(path: string): gdal.Dataset {
     // Text that looks like a date or a time stays text.
     dataset = gdal.drivers.get(driver).open(path, 'r', driver === 'GeoJSON' ? ['DATE_AS_STRING=YES'] : []);
   } catch {
-    throw new RasterError('not_a_vector', `the file is no ${driver}`);
+    // GDAL opens no CSV of one column.
+    const hint = driver === 'CSV' ? ' of two columns or more, such as name,WKT' : '';
+    throw new RasterError('not_a_vector', `the file is no ${driver}${hint}`);
   }
   if (dataset.layers.count() === 0) {
     dataset.close();

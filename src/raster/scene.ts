@@ -2,7 +2,7 @@
 import { basename, parse } from 'node:path';
 import type gdal from 'gdal-async';
 import { bandNames } from './band-names.ts';
-import type { ItemBand, ItemFacts } from './band-reader.ts';
+import { alphaOf, type ItemBand, type ItemFacts } from './band-reader.ts';
 import { observedAtOf } from './observed-at.ts';
 import { isSameTransform, matchBand, SceneError, type NamedBand } from './match-band.ts';
 import { openRaster } from './open-raster.ts';
@@ -52,6 +52,7 @@ export function openScene(paths: readonly string[], ofItems: readonly ItemFacts[
         band.description,
         ...own.toReversed(),
         colorName(band),
+        alphaOf(dataset)?.id === index ? 'alpha' : '',
         stem,
         datasets.length === 1 ? String(index) : '',
       ];

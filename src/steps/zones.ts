@@ -1,4 +1,5 @@
 /** Finds the pixels of a raster inside polygons. */
+import { isUtf8 } from 'node:buffer';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import * as z from 'zod';
@@ -97,6 +98,7 @@ export function placeZones(
   };
   const lonLatPath = translated('zones-lon-lat', dataset, ['-s_srs', own.toWKT(), '-t_srs', 'EPSG:4326']);
   const named = areas.parse(JSON.parse(readFileSync(lonLatPath, 'utf8'))).features;
+  requireNamesInUtf8(lonLatPath, named, label);
   const isSame = own.isSame(srs);
   const perUnit = degreesPerUnit(own);
   const given = named.map((feature) => polygonsOf(feature.geometry));
@@ -136,6 +138,15 @@ export function placeZones(
       status: 422,
     });
   return zones;
+}
+
+/** Throws `KitError` if a name is not UTF-8. Reading replaces its bytes by U+FFFD, which a name in UTF-8 may also contain. */
+function requireNamesInUtf8(path: string, features: z.output<typeof areas>['features'], label: string): void {
+  const number = features.findIndex(({ properties }) => /\ufffd/.test(String(properties?.[label]))) + 1;
+  if (number > 0 && !isUtf8(readFileSync(path)))
+    throw new KitError('bad_zones', `the ${label} of feature ${number} is not UTF-8; save the file in UTF-8`, {
+      status: 422,
+    });
 }
 
 /**

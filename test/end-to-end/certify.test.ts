@@ -309,6 +309,22 @@ async function cheat(run: ReturnType<typeof startCommand>, answers: Set<number>)
   }
 }
 
+test('the table says that the machine was too busy, if the plan did not pass and a judgement was late', () => {
+  const violation = { seen: 'a', expected: 'b', advice: 'c' };
+  const scenario = (note?: string) =>
+    ({
+      ...{ id: 'approve-at-once', title: '', level: 'basic', appName: null, status: 'FINISHED', result: 'FAILED' },
+      ...{ missing: null, faults: [], launches: [] },
+      rules: [
+        { rule: 'chunk-order', result: 'FAILED', violations: [violation], violationCount: 1, ...(note && { note }) },
+      ],
+      advisories: [],
+    }) as unknown as ScenarioReport;
+  const advice = 'This machine was too busy: the sandbox was late in 1 judgements.';
+  expect(tableOf(report([scenario('the sandbox was late')]))).toContain(advice);
+  expect(tableOf(report([scenario()]))).not.toContain('too busy');
+});
+
 test('npm run certify: the reference app passes the whole plan; reports are written, signed, and can be checked', async () => {
   const folder = await testFolder();
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');

@@ -96,3 +96,13 @@ test('the summary of a scaled raster has physical values and their unit', async 
   expect(band!.histogram.low).toBeCloseTo(-5.19, 9);
   expect(result!.summary.values!.rows[0]).toBe(-5);
 });
+
+test('an expression can name the alpha band', async () => {
+  const { raster } = await run(
+    'band-math',
+    { type: 'Byte', bands: [() => 7, (x) => (x === 3 ? 0 : 200)], hasAlpha: true },
+    { expression: 'alpha' },
+  );
+  const { bands } = raster();
+  expect(bands[0]!.slice(2, 5)).toEqual([200, 0, 200]);
+});

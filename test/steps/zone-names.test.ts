@@ -6,21 +6,25 @@ import allSteps from '../support/all-steps.ts';
 import { make } from '../support/made-rasters.ts';
 import { startStepHost } from '../support/step-host.ts';
 
-/** Statistics of two zones side by side, whose names are these texts of JSON. Returns the first column of the table. */
-async function namesInTable(...names: readonly string[]): Promise<string[]> {
-  const started = await startStepHost({ definition: allSteps });
-  make(join(started.inputDir, 'a.tif'), { epsg: 4326, transform: [0, 1, 0, 10, 0, -1], bands: [() => 1] });
+const namesInTable = (...names: readonly string[]) => {
   const features = names.map((name, i) => {
     const west = 2 + 8 * i;
     const ring = `[[${west},2],[${west + 4},2],[${west + 4},6],[${west},6],[${west},2]]`;
     return `{"type":"Feature","properties":{"name":${name}},"geometry":{"type":"Polygon","coordinates":[${ring}]}}`;
   });
-  writeFileSync(join(started.inputDir, 'z.geojson'), `{"type":"FeatureCollection","features":[${features.join(',')}]}`);
+  return namesIn('z.geojson', Buffer.from(`{"type":"FeatureCollection","features":[${features.join(',')}]}`));
+};
+
+/** Statistics of the zones in this file. Returns the first column of the table. */
+async function namesIn(fileName: string, zones: Buffer): Promise<string[]> {
+  const started = await startStepHost({ definition: allSteps });
+  make(join(started.inputDir, 'a.tif'), { epsg: 4326, transform: [0, 1, 0, 10, 0, -1], bands: [() => 1] });
+  writeFileSync(join(started.inputDir, fileName), zones);
   const input = {
     type: 'named',
-    inputs: { values: { type: 'local', path: 'a.tif' }, zones: { type: 'local', path: 'z.geojson' } },
+    inputs: { values: { type: 'local', path: 'a.tif' }, zones: { type: 'local', path: fileName } },
   } as const;
-  const { parameters } = await started.host.check('zonal-statistics', { label: 'name' }, input);
+  const { parameters } = await started.host.check('zonal-statistics', { label: 'name', crs: 'EPSG:4326' }, input);
   const { outputs } = await started.run('zonal-statistics', input, parameters);
   const table = readFileSync(outputs.find(({ path }) => path.endsWith('.csv'))!.path, 'utf8');
   const [, ...rows] = table.trim().split(/\r?\n/);
@@ -34,4 +38,21 @@ test.each([
   ['text that is JSON', ['"[1]"', '"{}"'], ['[1]', '{}']],
 ])('%s', async (_what, names, expected) => {
   expect(await namesInTable(...names)).toEqual(expected);
+});
+
+const square = '"POLYGON ((2 2,6 2,6 6,2 6,2 2))"';
+
+test('names of a CSV must be UTF-8', async () => {
+  const csv = `name,WKT\nSão Luís,${square}\n`;
+  expect(await namesIn('z.csv', Buffer.from(csv))).toEqual(['São Luís']);
+  expect(await namesIn('z.csv', Buffer.from(csv.replace('ã', '\ufffd')))).toEqual(['S\ufffdo Luís']);
+  await expect(namesIn('z.csv', Buffer.from(csv, 'latin1'))).rejects.toThrow(
+    'the name of feature 1 is not UTF-8; save the file in UTF-8',
+  );
+});
+
+test('a CSV of one column is refused in words', async () => {
+  await expect(namesIn('z.csv', Buffer.from(`WKT\n${square}\n`))).rejects.toThrow(
+    'the file is no CSV of two columns or more, such as name,WKT',
+  );
 });

@@ -31,7 +31,11 @@ export default defineStep({
       .max(1_000)
       .regex(/^(-?\d+(\.\d+)?(\s*,\s*-?\d+(\.\d+)?)*)?$/, 'must be numbers, separated by commas')
       .default('')
-      .meta({ title: 'Levels', description: 'Heights of the lines, instead of interval and base: 100,250,500.' }),
+      .meta({
+        title: 'Levels',
+        description:
+          'Heights of the lines, instead of interval and base: 100,250,500. A level at the lowest height has no line.',
+      }),
     ...readingParameters,
   }),
   input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
