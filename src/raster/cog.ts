@@ -106,17 +106,22 @@ const identity = [0, 1, 0, 0, 0, 1];
 const isIdentity = (transform: readonly number[] | null) =>
   transform?.every((coefficient, i) => coefficient === identity[i]) ?? false;
 
+/** True if ground control points or polynomial coefficients place a raster. */
+export const hasPoints = (dataset: gdal.Dataset): boolean =>
+  dataset.getGCPs().length > 0 || Object.keys(metadataOf(dataset, 'RPC')).length > 0;
+
+/** The transform that places a raster. Null if it has none: the identity beside points or coefficients is that of a file without one. */
+export const transformOf = (dataset: gdal.Dataset): number[] | null =>
+  isIdentity(dataset.geoTransform) && hasPoints(dataset) ? null : dataset.geoTransform;
+
 export function gridOf(dataset: gdal.Dataset): Grid {
   const { x: width, y: height } = dataset.rasterSize;
   const { AREA_OR_POINT } = metadataOf(dataset);
   // gdal-async has the type `any[]` for them.
   const points = dataset.getGCPs() as object[];
   const rpc = metadataOf(dataset, 'RPC');
-  const isPlacedElse = points.length > 0 || Object.keys(rpc).length > 0;
-  // Beside points or polynomials, GDAL's transform of a file without one places nothing.
-  const geoTransform = isPlacedElse && isIdentity(dataset.geoTransform) ? null : dataset.geoTransform;
   return {
-    ...{ width, height, geoTransform, srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' },
+    ...{ width, height, geoTransform: transformOf(dataset), srs: dataset.srs, isPoint: AREA_OR_POINT === 'Point' },
     ...(points.length > 0 && { controlPoints: { points, projection: dataset.getGCPProjection() } }),
     ...(Object.keys(rpc).length > 0 && { rpc }),
   };

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
+import { hasPoints, transformOf } from '../raster/cog.ts';
 import {
   alphaOf,
   BandReader,
@@ -32,7 +33,6 @@ import {
 } from './wide-copy.ts';
 import { integerRanges } from '../raster/integer-types.ts';
 import { statisticsOf } from '../raster/statistics.ts';
-import { metadataOf } from '../raster/metadata-of.ts';
 
 type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
 
@@ -158,12 +158,19 @@ export async function warped(
     : await warpedAsIs(
         job,
         sources.map(({ dataset }) => dataset),
-        [...args, ...(options.dataType === undefined ? [] : ['-ot', options.dataType])],
+        [...args, ...placement(sources), ...(options.dataType === undefined ? [] : ['-ot', options.dataType])],
         context,
       );
   keepScales(made, scales);
   keepUnits(made, options.like ? [options.like, ...sources] : sources);
   return made;
+}
+
+/** Arguments that make GDAL place a raster by its points or coefficients. It would prefer the transform of a file without one. */
+function placement(sources: readonly WarpSource[]): string[] {
+  const [dataset, other] = sources.map((source) => source.dataset);
+  if (!dataset?.geoTransform || other || transformOf(dataset)) return [];
+  return ['-to', `SRC_METHOD=${dataset.getGCPs().length > 0 ? 'GCP_POLYNOMIAL' : 'RPC'}`];
 }
 
 /** The scale of each band. Throws `KitError` if the sources have different scales, units or classes, or the bands of one different nodata values. */
@@ -396,10 +403,12 @@ export function targetOf(
 /** Arguments that make GDAL warp onto the grid of a raster. Throws `KitError` if it has no reference system, or turned pixels. */
 export function gridArguments(
   gdal: typeof Gdal,
-  { srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset,
+  like: Gdal.Dataset,
   sources: readonly (Gdal.SpatialReference | null)[],
 ): string[] {
-  const [x0, width, turn, y0, turnDown, height] = geoTransform ?? [];
+  const { srs, rasterSize } = like;
+  const { x, y } = rasterSize;
+  const [x0, width, turn, y0, turnDown, height] = transformOf(like) ?? [];
   if (!srs || x0 === undefined || y0 === undefined || !width || !height || turn !== 0 || turnDown !== 0)
     throw new KitError(
       'no_grid',
@@ -414,10 +423,6 @@ export function gridArguments(
     String,
   );
 }
-
-/** True if ground control points or polynomial coefficients place a raster. */
-export const hasPoints = (source: Gdal.Dataset): boolean =>
-  source.getGCPs().length > 0 || Object.keys(metadataOf(source, 'RPC')).length > 0;
 
 /** Throws if a raster has no reference system, control points or RPC. */
 export function requirePlaced(source: Gdal.Dataset): void {

@@ -7,6 +7,7 @@ import { splitAt180 } from '../contract/antimeridian.ts';
 import { KitError } from '../contract/kit-error.ts';
 import { messageOf, withoutFolders } from '../files/index.ts';
 import { degreesPerUnit } from '../raster/affine.ts';
+import { transformOf } from '../raster/cog.ts';
 import { srsOfLayers } from '../raster/layer-srs.ts';
 import { toLonLat, type LonLat } from '../raster/lon-lat.ts';
 
@@ -63,7 +64,7 @@ export function placeZones(
   { label, crs, folder }: { readonly label: string; readonly crs: string | undefined; readonly folder: string },
 ): PlacedZone[] {
   const { srs } = raster;
-  if (!srs || !raster.geoTransform)
+  if (!srs || !transformOf(raster))
     throw new KitError('not_placed', 'the raster has no reference system, so areas cannot be placed on it', {
       status: 422,
     });

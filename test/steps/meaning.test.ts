@@ -236,6 +236,43 @@ test('a target with heights is one without them, as no value is converted', asyn
   expect([srs?.isCompound(), srs?.isProjected(), value]).toEqual([false, true, 100]);
 });
 
+describe('polynomial coefficients beside the transform of a file without one', () => {
+  const none = ' 0'.repeat(17);
+  const polynomials = {
+    ...{ LINE_OFF: '5', SAMP_OFF: '10', LAT_OFF: '45', LONG_OFF: '15', HEIGHT_OFF: '0' },
+    ...{ LINE_SCALE: '5', SAMP_SCALE: '10', LAT_SCALE: '0.1', LONG_SCALE: '0.1', HEIGHT_SCALE: '1' },
+    ...{ LINE_NUM_COEFF: `0 0 -1${none}`, SAMP_NUM_COEFF: `0 1 0${none}` },
+    ...{ LINE_DEN_COEFF: `1 0 0${none}`, SAMP_DEN_COEFF: `1 0 0${none}` },
+  };
+  const made = (transform: readonly number[] | null): Made => ({
+    ...{ epsg: 4326, transform: null, bands: [(x) => x] },
+    place(dataset) {
+      if (transform) dataset.geoTransform = [...transform];
+      dataset.setMetadata(polynomials, 'RPC');
+    },
+  });
+  const identity = [0, 1, 0, 0, 0, 1];
+  const area = JSON.stringify({ type: 'Polygon', coordinates: [[[2, 2], [5, 2], [5, 5], [2, 5], [2, 2]]] }); // oxfmt-ignore
+
+  test('place the result of reproject', async () => {
+    const [beside, alone] = await Promise.all(
+      [identity, null].map(async (transform) =>
+        (await run('reproject', made(transform), { crs: 'EPSG:3857' })).raster(),
+      ),
+    );
+    expect(beside).toEqual(alone);
+    // 14.9 to 15.1° E, 44.9 to 45.1° N, in metres of the Mercator projection.
+    expect(beside!.geoTransform[0]).toBeCloseTo((14.895 * Math.PI * 6_378_137) / 180, -3);
+  });
+
+  test.each([
+    ['clip', made(identity), { area }],
+    ['mosaic', [{ epsg: 4326, transform: [15, 0.01, 0, 45, 0, -0.01], bands: [() => 1] }, made(identity)], {}],
+  ] as const)('%s refuses them', async (step, rasters, parameters) => {
+    await expect(run(step, rasters, parameters)).rejects.toMatchObject({ code: 'not_placed' });
+  });
+});
+
 test('the lowest double marks missing pixels of a mosaic', async () => {
   const lowest = -Number.MAX_VALUE;
   const made: Made = { type: 'Float64', nodata: lowest, bands: [(x) => (x < 5 ? lowest : 3)] };

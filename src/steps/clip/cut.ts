@@ -2,6 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { addMask, alphaOf, BandReader, isSignedByte, maskOfAllBands, nodataOf } from '../../raster/band-reader.ts';
+import { transformOf } from '../../raster/cog.ts';
 import { integerRanges } from '../../raster/integer-types.ts';
 import type { JobContext } from '../../child/in-child.ts';
 import { z, type StepJob } from '../step.ts';
@@ -37,7 +38,7 @@ export async function cutTo(
   areasOn: (source: Gdal.Dataset) => readonly PixelRings[],
 ): Promise<void> {
   const source = scene.onlyRaster();
-  if (!source.srs || !source.geoTransform)
+  if (!source.srs || !transformOf(source))
     throw new KitError('not_placed', 'the raster does not say where it lies, so no area lies in it', { status: 422 });
   for (const { band } of scene.bands) requireFits(band, parameters.outside);
   const areas = areasOn(source);

@@ -2,16 +2,17 @@ import { mkdirSync } from 'node:fs';
 import { parse } from 'node:path';
 import type Gdal from 'gdal-async';
 import { degreesPerUnit, fromTransform } from '../../raster/affine.ts';
+import { hasPoints } from '../../raster/cog.ts';
 import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { KitError } from '../../contract/kit-error.ts';
 import { crs, resampling } from '../parameters.ts';
+import { requireTransform } from '../require-placed.ts';
 import { defineStep, z, type StepJob } from '../step.ts';
 import { keepScales, keepUnits, typeOf, wideTypeOf } from '../wide-copy.ts';
 import {
   closeAndRemove,
   commonOptions,
-  hasPoints,
   narrowedTo,
   notWarped,
   scalesOf,
@@ -188,6 +189,8 @@ export default defineStep({
         { status: 422 },
       );
     requireAllPlaced(scene.datasets);
+    // GDAL would take the transform of a file without one for degrees.
+    for (const dataset of scene.datasets) if (dataset.geoTransform) requireTransform(raster.gridOf(dataset));
     const { args, shifts } =
       parameters.crs === undefined ? gridOf(gdal, scene.datasets) : { args: [], shifts: scene.datasets.map(() => 0) };
     if (parameters.crs !== undefined) requireNotAround(gdal, parameters.crs, scene.datasets);

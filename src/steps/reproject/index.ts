@@ -1,6 +1,7 @@
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { degreesPerUnit, fromTransform } from '../../raster/affine.ts';
+import { transformOf } from '../../raster/cog.ts';
 import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
@@ -58,7 +59,8 @@ export default defineStep({
     const like = inputs.grid?.onlyRaster();
     const { from } = parameters;
     if (from === undefined) requirePlaced(source);
-    const { geoTransform, rasterSize } = source;
+    const { rasterSize } = source;
+    const geoTransform = transformOf(source);
     const srs = from === undefined ? source.srs : gdal.SpatialReference.fromUserInput(from);
     const target = targetOf(gdal, parameters.crs, [srs]);
     const across = like ? null : targetAcross(gdal, { srs, geoTransform, rasterSize }, target);
