@@ -2,7 +2,7 @@
 import { get } from 'node:http';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
@@ -211,6 +211,33 @@ test('the token that a renewal gave has begun the session too, and begins no sec
   ]);
   await launches.tokens('launch').write({ token: 'third', expiresAtMs: null });
   expect(await Promise.all(['first', 'third'].map((token) => launches.begunBy(token)))).toEqual(['launch', 'launch']);
+});
+
+test('reads of many tokens at once are one query, and see what another process wrote before', async () => {
+  const database = await openDatabase({ dataDir: await testFolder(), databaseUrl: null });
+  cleanUpLater(() => database.destroy());
+  const queries = vi.fn();
+  const counting = database.withPlugin({
+    transformQuery({ node }) {
+      if (node.kind === 'SelectQueryNode') queries();
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  });
+  const sealer = createTokenSealer([new Secret('s'.repeat(32))]);
+  const [own, other] = [new SqlLaunchStore(counting, sealer), new SqlLaunchStore(database, sealer)];
+  const ids = Array.from({ length: 300 }, (_, i) => `launch-${i}`);
+  for (const id of ids)
+    await own.begin({ id, user: { id: 'u' }, createdAtMs: 0 }, `${id}-first`, { token: id, expiresAtMs: null });
+  const readAll = () => Promise.all(ids.map(async (id) => (await own.tokens(id).read()).token));
+  expect(await readAll()).toEqual(ids);
+  expect(queries).toHaveBeenCalledTimes(1);
+  await other.tokens('launch-7').write({ token: 'renewed', expiresAtMs: null });
+  expect((await readAll())[7]).toBe('renewed');
+  await expect(Promise.allSettled(['launch-1', 'none'].map((id) => own.tokens(id).read()))).resolves.toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { message: 'there is no launch none' } },
+  ]);
 });
 
 test('an old session id is not carried into a launch', async () => {

@@ -1,3 +1,4 @@
+import DataLoader from 'dataloader';
 import { KitError, type UserDetail } from '../../contract/index.ts';
 import type { IdentityToken, IdentityTokenStore } from '../../platform-client/index.ts';
 import type { AppDatabase } from '../database.ts';
@@ -6,6 +7,16 @@ import { hashToken, type TokenSealer } from './sealed-token.ts';
 import { ownJson } from '../../files/index.ts';
 
 const tokenErased = () => new KitError('token_erased', 'your session has expired', { status: 409 });
+
+/** Time for which reads of tokens wait for others, so that thousands of polls cost few queries. */
+const batchMs = 20;
+const maxBatch = 500;
+
+interface SealedToken {
+  readonly id: string;
+  readonly sealed_token: string;
+  readonly token_expires_at: number | null;
+}
 
 /** Replaces a sealed token that was erased. */
 const erased = '';
@@ -17,6 +28,12 @@ export class SqlLaunchStore implements LaunchStore {
 
   /** Tokens that were read or written, where no other process writes them: thousands of runs ask again and again. */
   #known: Map<string, IdentityToken> | null;
+  /** Reads tokens of several launches by one query. It keeps nothing, because other processes may renew a token at any time. */
+  #sealed = new DataLoader<string, SealedToken>((ids) => this.#readSealed(ids), {
+    cache: false,
+    maxBatchSize: maxBatch,
+    batchScheduleFn: (read) => setTimeout(read, batchMs),
+  });
   #erasures = 0;
 
   /** `isShared`: other processes use the same database. */
@@ -82,6 +99,16 @@ export class SqlLaunchStore implements LaunchStore {
     return Number(numDeletedRows);
   }
 
+  async #readSealed(ids: readonly string[]): Promise<(SealedToken | Error)[]> {
+    const rows = await this.#database
+      .selectFrom('launches')
+      .select(['id', 'sealed_token', 'token_expires_at'])
+      .where('id', 'in', [...new Set(ids)])
+      .execute();
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return ids.map((id) => byId.get(id) ?? new Error(`there is no launch ${id}`));
+  }
+
   async eraseTokens(launchIds: readonly string[]): Promise<void> {
     if (launchIds.length === 0) return;
     await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', 'in', launchIds).execute();
@@ -94,16 +121,12 @@ export class SqlLaunchStore implements LaunchStore {
       read: async () => {
         const known = this.#known?.get(launchId);
         if (known) return known;
-        const row = await this.#database
-          .selectFrom('launches')
-          .select(['sealed_token', 'token_expires_at'])
-          .where('id', '=', launchId)
-          .executeTakeFirstOrThrow();
-        if (row.sealed_token === erased) throw tokenErased();
         const erasures = this.#erasures;
+        const row = await this.#sealed.load(launchId);
+        if (row.sealed_token === erased) throw tokenErased();
         const expiresAtMs = row.token_expires_at;
         const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
-        // Skipped if the token was erased while it was being opened.
+        // Skipped if the token was erased while it was being read.
         if (erasures === this.#erasures) this.#known?.set(launchId, held);
         return held;
       },
