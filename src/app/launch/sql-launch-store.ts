@@ -1,16 +1,12 @@
-import DataLoader from 'dataloader';
 import { KitError, type UserDetail } from '../../contract/index.ts';
 import type { IdentityToken, IdentityTokenStore } from '../../platform-client/index.ts';
 import type { AppDatabase } from '../database.ts';
 import type { Launch, LaunchPage, LaunchStore } from './launch-store.ts';
+import { joinedReads } from '../joined-reads.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
 import { ownJson } from '../../files/index.ts';
 
 const tokenErased = () => new KitError('token_erased', 'your session has expired', { status: 409 });
-
-/** Time for which reads of tokens wait for others, so that thousands of polls cost few queries. */
-const batchMs = 20;
-const maxBatch = 500;
 
 interface SealedToken {
   readonly id: string;
@@ -28,12 +24,7 @@ export class SqlLaunchStore implements LaunchStore {
 
   /** Tokens that were read or written, where no other process writes them: thousands of runs ask again and again. */
   #known: Map<string, IdentityToken> | null;
-  /** Reads tokens of several launches by one query. It keeps nothing, because other processes may renew a token at any time. */
-  #sealed = new DataLoader<string, SealedToken>((ids) => this.#readSealed(ids), {
-    cache: false,
-    maxBatchSize: maxBatch,
-    batchScheduleFn: (read) => setTimeout(read, batchMs),
-  });
+  #sealed = joinedReads((ids) => this.#readSealed(ids), { missing: (id) => new Error(`there is no launch ${id}`) });
   #erasures = 0;
 
   /** `isShared`: other processes use the same database. */
@@ -99,14 +90,13 @@ export class SqlLaunchStore implements LaunchStore {
     return Number(numDeletedRows);
   }
 
-  async #readSealed(ids: readonly string[]): Promise<(SealedToken | Error)[]> {
+  async #readSealed(ids: readonly string[]): Promise<Map<string, SealedToken>> {
     const rows = await this.#database
       .selectFrom('launches')
       .select(['id', 'sealed_token', 'token_expires_at'])
-      .where('id', 'in', [...new Set(ids)])
+      .where('id', 'in', ids)
       .execute();
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    return ids.map((id) => byId.get(id) ?? new Error(`there is no launch ${id}`));
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   async eraseTokens(launchIds: readonly string[]): Promise<void> {
@@ -122,7 +112,7 @@ export class SqlLaunchStore implements LaunchStore {
         const known = this.#known?.get(launchId);
         if (known) return known;
         const erasures = this.#erasures;
-        const row = await this.#sealed.load(launchId);
+        const row = await this.#sealed(launchId);
         if (row.sealed_token === erased) throw tokenErased();
         const expiresAtMs = row.token_expires_at;
         const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };

@@ -5,8 +5,6 @@ import { RequestError } from '../web/errors.ts';
 
 /** Interval between two looks, and so the age that a page may have. */
 const lookEveryMs = 500;
-/** Pages refresh at least this often, because time itself and the platform's work on a file change what they show. */
-const atLeastEveryMs = 3_000;
 /** Streams of one user, over all launches, and of everybody. */
 const maxStreams = { maxOfOne: 20, maxOfAll: 2_000 };
 
@@ -14,8 +12,8 @@ const maxStreams = { maxOfOne: 20, maxOfAll: 2_000 };
 export interface Look {
   /** Differs if the page is out of date. */
   readonly seen: string;
-  /** True while time itself may change the page. */
-  readonly isMoving: boolean;
+  /** Longest age of the page in milliseconds, if something may change that `seen` does not show, such as a remaining time. Null: none. */
+  readonly maxAgeMs: number | null;
 }
 
 /** Subject of a stream, and its owner. */
@@ -29,19 +27,20 @@ export interface Watched {
 
 interface Watch {
   readonly listeners: Set<(look: Look) => void>;
-  readonly timer: NodeJS.Timeout;
+  readonly lookAgain: () => Promise<void>;
   last: Look | null;
 }
 
-/** Server-sent events: `change` whenever a look has `seen` something else, and every `atLeastEveryMs` while something is moving. */
+/** Server-sent events: `change` whenever a look has `seen` something else, and when the page has its greatest age. All subjects are looked at together, so that their queries are joined. */
 export function changeEvents(watchedBy: (params: object) => Promise<Watched>): RequestHandler {
   const streams = new EventStreams(maxStreams);
   const watches = new Map<string, Watch>();
+  let timer: NodeJS.Timeout | undefined;
+  const lookAtAll = () => watches.forEach(({ lookAgain }) => void lookAgain());
 
   function listen({ subject, look }: Watched, listener: (look: Look) => void, log: Pick<Logger, 'warn'>): () => void {
     let watch = watches.get(subject);
     if (watch === undefined) {
-      const made: Watch = { listeners: new Set(), last: null, timer: setInterval(() => void lookAgain(), lookEveryMs) };
       let isBusy = false;
       const lookAgain = async () => {
         if (isBusy) return;
@@ -55,16 +54,18 @@ export function changeEvents(watchedBy: (params: object) => Promise<Watched>): R
           isBusy = false;
         }
       };
+      const made: Watch = { listeners: new Set(), last: null, lookAgain };
       watches.set(subject, (watch = made));
+      if (watches.size === 1) timer = setInterval(lookAtAll, lookEveryMs);
     }
-    const { listeners, timer, last } = watch;
+    const { listeners, last } = watch;
     listeners.add(listener);
     if (last !== null) listener(last);
     return () => {
       listeners.delete(listener);
       if (listeners.size > 0) return;
-      clearInterval(timer);
       watches.delete(subject);
+      if (watches.size === 0) clearInterval(timer);
     };
   }
 
@@ -82,7 +83,7 @@ export function changeEvents(watchedBy: (params: object) => Promise<Watched>): R
       begin(send) {
         let [seen, toldAt] = ['', performance.now()];
         const tell = (now: Look) => {
-          if (now.seen === seen && !(now.isMoving && performance.now() - toldAt > atLeastEveryMs)) return;
+          if (now.seen === seen && performance.now() - toldAt < (now.maxAgeMs ?? Infinity)) return;
           [seen, toldAt] = [now.seen, performance.now()];
           send('');
         };

@@ -48,6 +48,9 @@ const filters = {
 } as const satisfies Record<string, readonly RunState[]>;
 /** After this the platform has read a delivered file, or never will. */
 const settledAfterMs = 5 * 60_000;
+/** Greatest age of a page that shows remaining minutes, and least age of one that waits for the platform to read a file. */
+const remainingTimeMs = 30_000;
+const fileStatusMs = 3_000;
 /** The states that a run passes when all goes well, as the page draws them. */
 const goodPath = [
   'CREATED',
@@ -208,9 +211,10 @@ export function launchPages({
           store.changesOf(launch.id),
           store.lastChangeOf(owner),
         ]);
+        const quietMs = Date.now() - Math.max(lastAtMs, lastMs);
         return {
           seen: `${number} ${engine.progressChangesOf(launch.id)} ${lastMs}`,
-          isMoving: isUnderWay || Date.now() - Math.max(lastAtMs, lastMs) < settledAfterMs,
+          maxAgeMs: maxAgeMs(quietMs, isUnderWay),
         };
       };
       return { owner, subject: launch.id, look };
@@ -240,6 +244,13 @@ export function launchPages({
     return picture;
   }
   return router;
+}
+
+/** Greatest age of a page, `quietMs` after the last change. The platform reads most files soon, and others hardly ever. */
+function maxAgeMs(quietMs: number, isUnderWay: boolean): number | null {
+  const forFile = quietMs < settledAfterMs ? Math.max(fileStatusMs, quietMs / 4) : Infinity;
+  const shortest = Math.min(forFile, isUnderWay ? remainingTimeMs : Infinity);
+  return shortest === Infinity ? null : shortest;
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

@@ -9,6 +9,7 @@ import {
 } from 'kysely';
 import type { AppDatabase, AppTables, RunRow } from '../database.ts';
 import { outputSummary, type OutputSummary } from '../processing/output-summary.ts';
+import { joinedReads } from '../joined-reads.ts';
 import { assertTransition, IllegalTransitionError, isFinal, runStates, type RunState } from './run-state.ts';
 import type {
   LaunchChanges,
@@ -47,6 +48,11 @@ export class SqlRunStore implements RunStore {
   #now: () => number;
   #leaseNow: () => RawBuilder<number>;
   #isShared: boolean;
+  #changes = joinedReads((launchIds) => this.#readChanges(launchIds), {
+    missing: () => ({ number: 0, lastAtMs: 0, isUnderWay: false }),
+  });
+  // Each of them is a part of the query.
+  #lastChanges = joinedReads((owners) => this.#readLastChanges(owners), { missing: () => 0, atOnce: 100 });
 
   /** `isShared`: many processes use the database, and leases are measured by its clock, not by theirs. */
   constructor(database: AppDatabase, now: () => number, { isShared = false } = {}) {
@@ -92,13 +98,8 @@ export class SqlRunStore implements RunStore {
     return count;
   }
 
-  async lastChangeOf(owner: string): Promise<number> {
-    const { at } = await this.#database
-      .selectFrom('runs')
-      .select((of) => of.fn.max<number | null>('updated_at').as('at'))
-      .where('owner', '=', owner)
-      .executeTakeFirstOrThrow();
-    return at ?? 0;
+  lastChangeOf(owner: string): Promise<number> {
+    return this.#lastChanges(owner);
   }
 
   async beganBefore({ id, owner, createdAtMs }: Pick<Run, 'id' | 'owner' | 'createdAtMs'>) {
@@ -125,25 +126,46 @@ export class SqlRunStore implements RunStore {
     return query.where((of) => of(of.refTuple('created_at', 'id'), '<', from.$asTuple('created_at', 'id')));
   }
 
-  async changesOf(launchId: string): Promise<LaunchChanges> {
-    const row = await this.#database
+  changesOf(launchId: string): Promise<LaunchChanges> {
+    return this.#changes(launchId);
+  }
+
+  /** Newest change of each owner's runs. A query for each owner reads one row of an index, and a group would read all of the owner's. */
+  async #readLastChanges(owners: readonly string[]): Promise<Map<string, number>> {
+    const newest = owners.map(
+      (owner) => sql`select ${owner} as owner, (select max(updated_at) from runs where owner = ${owner}) as at`,
+    );
+    const { rows } = await sql<{ owner: string; at: number | null }>`${sql.join(newest, sql` union all `)}`.execute(
+      this.#database,
+    );
+    return new Map(rows.map(({ owner, at }) => [owner, at ?? 0]));
+  }
+
+  async #readChanges(launchIds: readonly string[]): Promise<Map<string, LaunchChanges>> {
+    const rows = await this.#database
       .selectFrom('launch_changes')
       .select((of) => [
+        'launch_id',
         'changes',
         'changed_at',
         of
           .exists(
-            of.selectFrom('runs').select('runs.id').where('launch_id', '=', launchId).where('state', 'in', unfinished),
+            of
+              .selectFrom('runs')
+              .select('runs.id')
+              .whereRef('runs.launch_id', '=', 'launch_changes.launch_id')
+              .where('state', 'in', unfinished),
           )
           .as('is_under_way'),
       ])
-      .where('launch_id', '=', launchId)
-      .executeTakeFirst();
-    return {
-      number: row?.changes ?? 0,
-      lastAtMs: row?.changed_at ?? 0,
-      isUnderWay: Boolean(row?.is_under_way),
-    };
+      .where('launch_id', 'in', launchIds)
+      .execute();
+    return new Map(
+      rows.map((row) => [
+        row.launch_id,
+        { number: row.changes, lastAtMs: row.changed_at, isUnderWay: Boolean(row.is_under_way) },
+      ]),
+    );
   }
 
   async listOrphans(worker: string, forMs = 0): Promise<UnfinishedRun[]> {
