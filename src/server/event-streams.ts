@@ -31,7 +31,8 @@ export class EventStreams {
     this.#all += 1;
     res.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     res.flushHeaders();
-    res.write('retry: 1000\n\n');
+    // Browsers then do not all reconnect at once after a restart.
+    res.write(`retry: ${1_000 + Math.round(Math.random() * 2_000)}\n\n`);
     const stop = begin((data) => res.write(`event: change\ndata: ${data}\n\n`));
     req.once('close', () => {
       stop();

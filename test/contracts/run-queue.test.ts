@@ -2,6 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test, type TestOptions } from 'vitest';
 import { PgBossRunQueue, type Boss } from '../../src/app/runs/pg-boss-run-queue.ts';
+import { DatabaseUnavailableError } from '../../src/app/database-unavailable.ts';
+import { Outage } from '../../src/app/runs/outage.ts';
 import { RepeatedFailure } from '../../src/app/runs/repeated-failure.ts';
 import { LocalRunQueue, type RunQueue } from '../../src/app/runs/run-queue.ts';
 import { notingWorker, queued, runQueueSuite } from '../support/suites/run-queue-suite.ts';
@@ -81,6 +83,47 @@ test('a database that is away: one line for each queue, and one more for each fi
   failure.succeeded();
   failure.failed(new Error('away'));
   expect(times).toEqual([1, 301, 1]);
+});
+
+test('a batch of runs is claimed by few queries at a time', async () => {
+  const jobs = Array.from({ length: 40 }, (_, i) => ({ id: `j${i}`, data: { runId: `r${i}` } }));
+  const completed: string[] = [];
+  const boss = {
+    fetch: async () => jobs.splice(0),
+    complete: async (_name: string, ids: string[]) => void completed.push(...ids),
+    stop: async () => {},
+  } as unknown as Boss;
+  const queue = new PgBossRunQueue(boss);
+  let [underWay, most] = [0, 0];
+  await queue.work({
+    async take() {
+      most = Math.max(most, (underWay += 1));
+      await sleep(10);
+      underWay -= 1;
+    },
+    capacity: (queueName) => (queueName === 'wait' ? 200 : 0),
+    log,
+  });
+  await expect.poll(() => completed, { timeout: 30_000 }).toHaveLength(40);
+  await queue.stop();
+  expect(most).toBe(5);
+});
+
+test('after an outage, the runs of a worker go on one after the other', async () => {
+  let nowMs = 0;
+  const outage = new Outage({ warn: () => {}, info: () => {} }, () => nowMs);
+  outage.isCause(new DatabaseUnavailableError(new Error('away')));
+  const wentOnAtMs: number[] = [];
+  const { signal } = new AbortController();
+  const runs = Array.from({ length: 100 }, async () => {
+    await outage.over(signal);
+    wentOnAtMs.push(performance.now());
+  });
+  nowMs = 10_000;
+  outage.ended();
+  await Promise.all(runs);
+  // A hundred runs share a second.
+  expect(Math.max(...wentOnAtMs) - Math.min(...wentOnAtMs)).toBeGreaterThan(500);
 });
 
 describe('between processes', () => {

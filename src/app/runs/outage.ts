@@ -3,6 +3,9 @@ import { DatabaseUnavailableError } from '../database-unavailable.ts';
 
 /** Interval at which a waiting run checks whether the outage is over. */
 const lookEveryMs = 500;
+/** After an outage, runs go on at random within this time for each of them, so that they do not query the database all at once. */
+const spreadOfEachMs = 10;
+const longestSpreadMs = 5_000;
 
 /**
  * An outage of the database, shared by all runs of a worker. The runs wait until the worker has renewed its lease, so they
@@ -11,6 +14,7 @@ const lookEveryMs = 500;
 export class Outage {
   #sinceMs: number | null = null;
   #waitedFor = 0;
+  #spreadMs = 0;
   #log: { warn(facts: object, message: string): void; info(facts: object, message: string): void };
   #now: () => number;
 
@@ -42,6 +46,7 @@ export class Outage {
     const seconds = (this.#now() - this.#sinceMs) / 1_000;
     this.#log.info({ seconds, runsThatWaited: this.#waitedFor }, 'the database answers again');
     this.#sinceMs = null;
+    this.#spreadMs = Math.min(longestSpreadMs, this.#waitedFor * spreadOfEachMs);
     this.#waitedFor = 0;
   }
 
@@ -51,5 +56,6 @@ export class Outage {
     this.#waitedFor += 1;
     // oxlint-disable-next-line typescript/no-unnecessary-condition -- `end` may run during a sleep
     while (this.#sinceMs !== null) await abortableSleep(lookEveryMs, signal);
+    await abortableSleep(Math.random() * this.#spreadMs, signal);
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PgBoss, type Job } from 'pg-boss';
+import pLimit from 'p-limit';
 import { KitError } from '../../contract/index.ts';
 import { asDatabaseError, QuietClient } from '../database-unavailable.ts';
 import { reasonOf } from '../database.ts';
@@ -24,6 +25,8 @@ const retries = 1_000_000;
 /** Interval at which a worker with free capacity looks for runs. */
 const lookEveryMs = 500;
 const batch = 200;
+/** Runs of a batch that are claimed at a time, so that a slow database gets few claims and its pool stays free for others. */
+const takesAtOnce = 5;
 /** pg-boss hands its options to the pool of its connections. One whose other end is gone without a word is given up; its own upgrades have to be done by then. */
 const poolOptions = { Client: QuietClient, query_timeout: 120_000 };
 
@@ -128,7 +131,7 @@ export class PgBossRunQueue implements RunQueue {
   async #give(queueName: QueueName, batchSize: number, worker: QueueWorker, failure: RepeatedFailure): Promise<number> {
     try {
       const jobs = await this.#boss.fetch(queueOf(queueName), { batchSize });
-      const isTaken = await Promise.all(jobs.map((job) => this.#isTaken(job, queueName, worker)));
+      const isTaken = await pLimit(takesAtOnce).map(jobs, (job) => this.#isTaken(job, queueName, worker));
       const ids = (wanted: boolean) => jobs.filter((_, i) => isTaken[i] === wanted).map(({ id }) => id);
       const [taken, left] = [ids(true), ids(false)];
       if (taken.length > 0) await this.#boss.complete(queueOf(queueName), taken);
