@@ -15,6 +15,8 @@ const statements = (...texts: string[]): SqlMigration => ({
   },
 });
 
+const isSqlite = (database: Kysely<unknown>) => database.getExecutor().adapter instanceof SqliteAdapter;
+
 const withoutLaunches = statements(`alter table runs drop constraint if exists runs_launch_id_fkey`);
 
 /** SQLite cannot drop a constraint, so this rebuilds the table. `openDatabase` turns foreign keys off meanwhile. */
@@ -49,8 +51,45 @@ const apart: SqlMigration = {
   texts: [...apartTables.texts, ...withoutLaunches.texts, ...withoutLaunchesInSqlite.texts],
   async up(database: Kysely<unknown>) {
     await apartTables.up(database);
-    const isSqlite = database.getExecutor().adapter instanceof SqliteAdapter;
-    await (isSqlite ? withoutLaunchesInSqlite : withoutLaunches).up(database);
+    await (isSqlite(database) ? withoutLaunchesInSqlite : withoutLaunches).up(database);
+  },
+};
+
+const fleetTables = statements(
+  `alter table workers add column can text`,
+  `alter table workers add column rests bigint not null default 0`,
+  `create table turns (id bigint primary key, served bigint not null)`,
+  `insert into turns
+    select 1, coalesce(min(turn), 0) from runs where worker is null and state in ('APPROVED', 'PROCESSING')`,
+  `create index runs_without_worker on runs (updated_at) where worker is null
+    and state in ('CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING')`,
+  `create index runs_by_turn on runs (turn, updated_at) where worker is null and state in ('APPROVED', 'PROCESSING')`,
+  `create table schema_floor (id bigint primary key, oldest text not null)`,
+  `insert into schema_floor values (1, '015-turns')`,
+);
+
+/**
+ * Workers of 1.0.0 fail runs whose step they do not have. While a worker that records its steps has the step, they cannot claim such a run. The release after
+ * this one removes the trigger.
+ */
+const leaveToNewer = statements(
+  `create function leave_to_newer() returns trigger language plpgsql as $$
+  begin
+    if exists (select from workers where name = new.worker and can is null) and exists (
+      select from workers where can like '%"' || new.step_id || '@' || new.step_version || '"%'
+        and alive_at > extract(epoch from clock_timestamp()) * 1000 - 10000)
+    then return null; end if;
+    return new;
+  end $$`,
+  `create trigger leave_to_newer before update of worker on runs for each row
+    when (new.worker is not null and new.worker is distinct from old.worker and new.state in ('APPROVED', 'PROCESSING'))
+    execute function leave_to_newer()`,
+);
+const fleet: SqlMigration = {
+  texts: [...fleetTables.texts, ...leaveToNewer.texts],
+  async up(database: Kysely<unknown>) {
+    await fleetTables.up(database);
+    if (!isSqlite(database)) await leaveToNewer.up(database);
   },
 };
 
@@ -137,18 +176,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `drop index runs_by_state`,
   ),
   // Steps that each worker can do, the turn that was served last, and the oldest release that this schema still serves.
-  '016-fleet': statements(
-    `alter table workers add column can text`,
-    `alter table workers add column rests bigint not null default 0`,
-    `create table turns (id bigint primary key, served bigint not null)`,
-    `insert into turns
-      select 1, coalesce(min(turn), 0) from runs where worker is null and state in ('APPROVED', 'PROCESSING')`,
-    `create index runs_without_worker on runs (updated_at) where worker is null
-      and state in ('CREATED', 'AWAITING_APPROVAL', 'APPROVED', 'PROCESSING', 'UPLOADING')`,
-    `create index runs_by_turn on runs (turn, updated_at) where worker is null and state in ('APPROVED', 'PROCESSING')`,
-    `create table schema_floor (id bigint primary key, oldest text not null)`,
-    `insert into schema_floor values (1, '015-turns')`,
-  ),
+  '016-fleet': fleet,
 };
 
 /** True if the database lacks a migration of this release. */

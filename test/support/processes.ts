@@ -14,13 +14,14 @@ export interface Server {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** One of the kit's commands as a real process, killed when the test ends. */
+/** One of the kit's commands in `project` as a real process, killed when the test ends. */
 export async function startServer(
   name: 'app' | 'sandbox',
   args: readonly string[],
   env: Record<string, string>,
+  project = projectRoot,
 ): Promise<Server> {
-  const { child, output, exited } = startCommand(name, args, env);
+  const { child, output, exited } = startCommand(name, args, env, project);
   const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       const ready = new RegExp(`^${name} ready (\\S+)$`).exec(line)?.[1];
