@@ -155,7 +155,7 @@ async function startLoad() {
       ...{ DATA_DIR: await testFolder(), POLL_INTERVAL_MS: '2000', LOG_LEVEL: 'warn', PORT: '0', ...more },
     }),
     /** Resolves when all runs have ended. */
-    async finish() {
+    finish: async () => {
       for (;;) {
         const open = await query(databaseUrl, `select state from runs where state not in ('COMPLETED', 'FAILED')`);
         if (open.length === 0 || failures.length > 0) return;
