@@ -17,6 +17,7 @@ export type NeedName =
   | 'postgresql'
   | 'chromium'
   | 'podman'
+  | 'promtool'
   | 'debootstrap';
 export const needs: Readonly<Record<NeedName, Need>>;
 export const neededDrivers: readonly string[];

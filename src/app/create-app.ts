@@ -34,6 +34,7 @@ import { newestMigration } from './migrations.ts';
 import { kitVersion } from '../files/index.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
 import { assetRoutes } from './pages/assets.ts';
+import { createStreams } from './pages/change-events.ts';
 import { launchPages } from './pages/launch-pages.ts';
 import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
@@ -151,6 +152,11 @@ async function wireApp(
     (removed) => removed > 0 && log.warn({ removed }, 'removed containers that a killed process had left'),
     (error: unknown) => log.warn({ err: error }, 'the container engine does not answer'),
   );
+  const workSpace = createWorkSpace({
+    folder: workDir,
+    quotaBytes: config.workDiskBytes,
+    runBytes: config.stepDiskBytes,
+  });
   const steps = createStepHost({
     definition,
     inputDir: config.inputDir,
@@ -167,11 +173,7 @@ async function wireApp(
     concurrency: config.stepConcurrency,
     packsOutputs: profile.severalOutputs === 'zip',
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
-    workSpace: createWorkSpace({
-      folder: workDir,
-      quotaBytes: config.workDiskBytes,
-      runBytes: config.stepDiskBytes,
-    }),
+    workSpace,
     onMemory: (bytes) => metrics.observeStepMemory(bytes),
     onDefect: (error, what) => log.error({ err: error }, what),
     inspectPort: config.inspectPort ?? undefined,
@@ -230,6 +232,7 @@ async function wireApp(
 
   let isWorking = config.role === 'web';
   let aside: string | null = null;
+  const streams = createStreams();
   const pages = createPages({ mapTiles: config.mapTiles, app: definition });
   const app = express();
   app.disable('x-powered-by');
@@ -251,6 +254,8 @@ async function wireApp(
         stepLoad: () => steps.load(),
         connections,
         freeBytes: () => freeBytesOf(config.dataDir),
+        workBytes: () => workSpace.used(),
+        openPages: () => streams.open,
         droppedLogLines: options.droppedLogLines ?? (() => 0),
         nowMs: now,
       },
@@ -294,6 +299,7 @@ async function wireApp(
         store,
         engine,
         steps,
+        streams,
         client,
         platformUrl: config.platformPublicUrl,
         profile,

@@ -22,6 +22,11 @@ export class EventStreams {
     this.#maxOfAll = maxOfAll;
   }
 
+  /** Number of open streams. */
+  get open(): number {
+    return this.#all;
+  }
+
   /** Answers a request with a stream, until its reader leaves. Throws the stream's refusal. */
   serve(req: Request, res: Response, { owner, refusal, begin }: EventStream): void {
     if (req.method === 'HEAD') return void res.type('text/event-stream').end();

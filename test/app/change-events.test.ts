@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/app/database.ts';
-import { changeEvents, type Look } from '../../src/app/pages/change-events.ts';
+import { changeEvents, createStreams, type Look } from '../../src/app/pages/change-events.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
@@ -17,7 +17,7 @@ async function serve(look: (subject: string) => Promise<Look>): Promise<string> 
   });
   app.get(
     '/:subject',
-    changeEvents(async (params) => {
+    changeEvents(createStreams(), async (params) => {
       const { subject } = params as { subject: string };
       return { owner: subject, subject, look: () => look(subject) };
     }),

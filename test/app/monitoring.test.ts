@@ -1,5 +1,7 @@
 /** Health, readiness and metrics of the app. */
 import { networkInterfaces } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import supertest from 'supertest';
 import { describe, expect, test } from 'vitest';
@@ -50,6 +52,7 @@ test('ready where the platform is away: that is nothing of this process, and its
   expect(value(metrics, 'app_workers{is="resting"}')).toBe(0);
   expect(metrics).toMatch(/^app_info\{role="all",version="[\d.]+",schema="\d{3}-[a-z-]+"\} 1$/m);
   expect(value(metrics, 'app_disk_free_bytes')).toBeGreaterThan(0);
+  expect([value(metrics, 'app_work_bytes'), value(metrics, 'app_open_pages')]).toEqual([0, 0]);
   expect(value(metrics, 'app_dependency_up{dependency="platform"}')).toBe(0);
   expect(value(metrics, 'app_dependency_up{dependency="database"}')).toBe(1);
   await supertest(app.handler).get('/health').expect(200);
@@ -193,4 +196,23 @@ test('metrics answer on loopback only, unless they are public', async () => {
   if (outside === undefined) return;
   expect((await fetch(`http://${outside}:${new URL(app.url).port}/metrics`)).status).toBe(404);
   expect((await fetch(`http://${outside}:${new URL(open.url).port}/metrics`)).status).toBe(200);
+});
+
+test('metrics count open pages, and the bytes of work folders', async () => {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url);
+  const { session } = await launchApp(sandbox, app);
+  await mkdir(join(app.dataDir, 'work', 'run'), { recursive: true });
+  await writeFile(join(app.dataDir, 'work', 'run', 'part'), Buffer.alloc(5_000));
+  const leaving = new AbortController();
+  const page = await fetch(new URL('events', session.home), {
+    headers: { cookie: session.cookie },
+    signal: leaving.signal,
+  });
+  expect(page.status).toBe(200);
+  const metrics = await metricsOf(app);
+  expect(value(metrics, 'app_open_pages')).toBe(1);
+  expect(value(metrics, 'app_work_bytes')).toBeGreaterThanOrEqual(5_000);
+  leaving.abort();
+  await expect.poll(async () => value(await metricsOf(app), 'app_open_pages'), { timeout: 30_000 }).toBe(0);
 });

@@ -100,7 +100,7 @@ test('alerts and dashboard name metrics and states that the app has', async () =
     groups: { rules: { alert?: string; expr: string; annotations?: { summary: string; description: string } }[] }[];
   };
   const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined);
-  expect(alerts).toHaveLength(14);
+  expect(alerts).toHaveLength(16);
   for (const { annotations } of alerts)
     expect([annotations?.summary, annotations?.description].every((part) => (part?.length ?? 0) > 10)).toBe(true);
 });

@@ -17,6 +17,10 @@ export interface MetricsSources {
   readonly connections?: () => { total: number; idle: number; waiting: number } | null;
   /** Free bytes of the disk of `DATA_DIR`. */
   readonly freeBytes?: () => Promise<number>;
+  /** Bytes that runs hold in their work folders on this machine. */
+  readonly workBytes?: () => Promise<number>;
+  /** Open pages that are kept up to date by this process. */
+  readonly openPages?: () => number;
   readonly droppedLogLines?: () => number;
   /** Epoch milliseconds. Default: those of the machine. */
   readonly nowMs?: () => number;
@@ -105,6 +109,11 @@ function defineSeries(registry: Registry) {
       'is',
     ),
     diskFree: gauge('app_disk_free_bytes', 'Free bytes of the disk of DATA_DIR.'),
+    workBytes: gauge(
+      'app_work_bytes',
+      'Bytes that runs hold in their work folders on this machine. WORK_DISK_BYTES is the limit.',
+    ),
+    openPages: gauge('app_open_pages', 'Open pages that this process keeps up to date, of at most 2,000.'),
     logDropped: counter('app_log_lines_dropped_total', 'Log lines that were dropped because nobody read them.'),
   };
 }
@@ -138,12 +147,24 @@ export function createMetrics(info: ProcessInfo = { role: '', version: '', schem
     observePollInterval: (seconds) => series.pollIntervals.observe(seconds),
     observeRefusal: (status, code) => series.refusals.inc({ status: String(status), code }),
     observeStepMemory: (bytes) => series.stepMemory.set(bytes),
-    async render({ countRuns, lookAtFleet, stepLoad, connections, freeBytes, droppedLogLines, nowMs, readiness }) {
+    async render({
+      countRuns,
+      lookAtFleet,
+      stepLoad,
+      connections,
+      freeBytes,
+      workBytes,
+      openPages,
+      droppedLogLines,
+      nowMs,
+      readiness,
+    }) {
       // The other metrics are needed most while the database is away.
-      const [counts, fleet, free] = await Promise.all([
+      const [counts, fleet, free, held] = await Promise.all([
         inTime(countRuns()).catch(() => null),
         lookAtFleet ? inTime(lookAtFleet()).catch(() => null) : null,
         freeBytes ? inTime(freeBytes()).catch(() => null) : null,
+        workBytes ? inTime(workBytes()).catch(() => null) : null,
       ]);
       const atMs = nowMs?.() ?? Date.now();
       const ages = (oldest: Partial<Record<RunState, number>>) =>
@@ -155,6 +176,8 @@ export function createMetrics(info: ProcessInfo = { role: '', version: '', schem
       setAll(series.runs, 'state', counts && Object.fromEntries(runStates.map((state) => [state, counts[state] ?? 0])));
       setAll(series.connections, 'is', connections?.() ?? null);
       if (free !== null) series.diskFree.set(free);
+      if (held !== null) series.workBytes.set(held);
+      series.openPages.set(openPages?.() ?? 0);
       series.logDropped.reset();
       series.logDropped.inc(droppedLogLines?.() ?? 0);
       series.ready.set(readiness.ready ? 1 : 0);

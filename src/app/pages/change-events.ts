@@ -5,8 +5,8 @@ import { RequestError } from '../web/errors.ts';
 
 /** Interval between two looks, and so the age that a page may have. */
 const lookEveryMs = 500;
-/** Streams of one user, over all launches, and of everybody. */
-const maxStreams = { maxOfOne: 20, maxOfAll: 2_000 };
+/** Streams of the app's pages: at most 20 of one user, over all launches, and 2,000 of everybody. */
+export const createStreams = (): EventStreams => new EventStreams({ maxOfOne: 20, maxOfAll: 2_000 });
 
 /** State of what a page shows. */
 export interface Look {
@@ -32,8 +32,7 @@ interface Watch {
 }
 
 /** Server-sent events: `change` whenever a look has `seen` something else, and when the page has its greatest age. All subjects are looked at together, so that their queries are joined. */
-export function changeEvents(watchedBy: (params: object) => Promise<Watched>): RequestHandler {
-  const streams = new EventStreams(maxStreams);
+export function changeEvents(streams: EventStreams, watchedBy: (params: object) => Promise<Watched>): RequestHandler {
   const watches = new Map<string, Watch>();
   let timer: NodeJS.Timeout | undefined;
   const lookAtAll = () => watches.forEach(({ lookAgain }) => void lookAgain());

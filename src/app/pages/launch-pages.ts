@@ -3,6 +3,7 @@ import { Router, type Response } from 'express';
 import type { CatalogItem, WireProfile } from '../../contract/index.ts';
 import { hasKey } from '../../contract/keys.ts';
 import { changeEvents } from './change-events.ts';
+import type { EventStreams } from '../../server/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
 import type { Launch, LaunchStore } from '../launch/launch-store.ts';
 import { launchPath, noSession } from '../launch/sessions.ts';
@@ -28,6 +29,8 @@ export interface LaunchPagesOptions {
   readonly store: RunStore;
   readonly engine: RunEngine;
   readonly steps: StepHost;
+  /** Streams by which pages learn of changes. */
+  readonly streams: EventStreams;
   readonly client: Pick<PlatformClient, 'getItem'>;
   /** Address of the platform, and its pages for people. */
   readonly platformUrl: string;
@@ -68,6 +71,7 @@ export function launchPages({
   store,
   engine,
   steps,
+  streams,
   client,
   platformUrl,
   profile,
@@ -203,7 +207,7 @@ export function launchPages({
    */
   router.get(
     '/events',
-    changeEvents(async (params) => {
+    changeEvents(streams, async (params) => {
       const launch = await findLaunch(params);
       const owner = launch.user.id;
       const look = async () => {

@@ -6,6 +6,8 @@ import { abortableSleep } from '../../platform-client/index.ts';
 /** The folder that the runs of one machine work in, and what they may hold there together. */
 export interface WorkSpace {
   readonly quotaBytes: number;
+  /** Bytes that the runs hold. */
+  used(): Promise<number>;
   /** Bytes that are still free; zero or less where it is full. */
   left(): Promise<number>;
   /** Resolves when there is room; other runs leave it as their outputs are uploaded. Rejects with the signal's reason. */
@@ -51,6 +53,7 @@ export function createWorkSpace({
   };
   return {
     quotaBytes,
+    used: () => bytesOf(folder),
     left,
     async waitForRoom(signal, onFull) {
       while ((await leftLately()) <= 0) {
