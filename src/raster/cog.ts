@@ -4,6 +4,7 @@ import { BandReader, maskOfAllBands, requireOneNodata } from './band-reader.ts';
 import type { JobContext } from '../child/in-child.ts';
 import { keepStatistics, keptStatistics, statisticsMetadata, statisticsOf, type BandStatistics } from './statistics.ts';
 import { metadataOf } from './metadata-of.ts';
+import { transformOf } from './transform-of.ts';
 import { requireStored } from './stored-srs.ts';
 
 export const cogCompressions = ['DEFLATE', 'LZW', 'ZSTD', 'NONE'] as const;
@@ -101,18 +102,6 @@ export interface Grid {
   /** Rational polynomial coefficients, as GDAL's metadata. Default: none. */
   readonly rpc?: Readonly<Record<string, string>>;
 }
-
-const identity = [0, 1, 0, 0, 0, 1];
-const isIdentity = (transform: readonly number[] | null) =>
-  transform?.every((coefficient, i) => coefficient === identity[i]) ?? false;
-
-/** True if ground control points or polynomial coefficients place a raster. */
-export const hasPoints = (dataset: gdal.Dataset): boolean =>
-  dataset.getGCPs().length > 0 || Object.keys(metadataOf(dataset, 'RPC')).length > 0;
-
-/** The transform that places a raster. Null if it has none: the identity beside points or coefficients is that of a file without one. */
-export const transformOf = (dataset: gdal.Dataset): number[] | null =>
-  isIdentity(dataset.geoTransform) && hasPoints(dataset) ? null : dataset.geoTransform;
 
 export function gridOf(dataset: gdal.Dataset): Grid {
   const { x: width, y: height } = dataset.rasterSize;

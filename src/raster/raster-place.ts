@@ -2,13 +2,12 @@
 import gdal from 'gdal-async';
 import { footprintOf, type Footprint } from './footprint.ts';
 import { toLonLat } from './lon-lat.ts';
-
-const identity = [0, 1, 0, 0, 0, 1];
+import { isIdentity } from './transform-of.ts';
 
 /** Footprint in longitude and latitude. Null without a reference system, or without a place in it: GDAL gives a raster that has none the identity. */
 export function footprintOfRaster(dataset: gdal.Dataset): Footprint | null {
   const { srs, geoTransform: t, rasterSize } = dataset;
-  if (!srs || !t || t.every((value, i) => value === identity[i])) return null;
+  if (!srs || !t || isIdentity(t)) return null;
   const corner = (column: number, row: number) => [
     (t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0),
     (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import type Gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { hasPoints, transformOf } from '../raster/cog.ts';
+import { hasPoints, transformOf } from '../raster/transform-of.ts';
 import {
   alphaOf,
   BandReader,

@@ -7,7 +7,7 @@ import { splitAt180 } from '../contract/antimeridian.ts';
 import { KitError } from '../contract/kit-error.ts';
 import { messageOf, withoutFolders } from '../files/index.ts';
 import { degreesPerUnit } from '../raster/affine.ts';
-import { transformOf } from '../raster/cog.ts';
+import { transformOf } from '../raster/transform-of.ts';
 import { srsOfLayers } from '../raster/layer-srs.ts';
 import { toLonLat, type LonLat } from '../raster/lon-lat.ts';
 

@@ -101,8 +101,8 @@ const oneRun: SimRun = {
 
 /** Known ways to go wrong, before chance looks for others. `processes`: those that may have the run. */
 function worlds(workers: number, processes: readonly number[]): SimPlan[] {
-  const world = (faults: readonly SimFault[], run: Partial<SimRun> = {}, isInexact = false): SimPlan => ({
-    seed: 1,
+  const world = (faults: readonly SimFault[], run: Partial<SimRun> = {}, isInexact = false, seed = 1): SimPlan => ({
+    seed,
     workers,
     sharesDisk: false,
     isInexact,
@@ -135,7 +135,12 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
     ]),
     // The output is gone after its first part, and is made again with other bytes.
     world([{ kind: 'call', name: 'upload.chunk', nth: 1, what: 'killed before' }], { outputs: 2 }, true),
-    world([{ kind: 'call', name: 'upload.chunk', nth: 4, what: 'killed before' }], { outputs: 2 }, true),
+    // Chance decides whether a worker with another disk takes the run.
+    ...[4, 5].flatMap((nth) =>
+      [1, 2, 3].map((seed) =>
+        world([{ kind: 'call', name: 'upload.chunk', nth, what: 'killed before' }], { outputs: 2 }, true, seed),
+      ),
+    ),
     // The answer to the request is lost, and the next version repeats it.
     world([
       { kind: 'call', name: 'operation.create', nth: 0, what: 'done, answer lost' },
@@ -153,9 +158,12 @@ function worlds(workers: number, processes: readonly number[]): SimPlan[] {
       ),
     ),
     // It is stopped when it has asked which runs it has, and wakes with an answer that is long out of date.
-    ...[8, 9].map((nth) =>
-      world([{ kind: 'call', name: 'store.heldBy', nth, what: 'stopped' }], { decideAfterMs: 60_000 }),
-    ),
+    ...[8, 9].flatMap((nth) => {
+      const stopped: SimFault = { kind: 'call', name: 'store.heldBy', nth, what: 'stopped' };
+      // The clocks may also jump back meanwhile.
+      const jump: SimFault = { kind: 'clock jump', atMs: 20_000, byMs: -60_000 };
+      return [[stopped], [stopped, jump]].map((faults) => world(faults, { decideAfterMs: 60_000 }));
+    }),
     ...processes.flatMap((process) => [
       world([{ kind: 'kill', atMs: 3_000, process }]),
       // It is stopped while it processes, another begins, and it wakes with a result in its hands.

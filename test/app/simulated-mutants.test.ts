@@ -198,7 +198,7 @@ async function simulateIn(folder: string, world: string): Promise<string> {
     [join(projectRoot, 'node_modules/vitest/vitest.mjs'), 'run', 'test/app/simulated-faults.test.ts', '-t', world],
     {
       cwd: folder,
-      env: { ...process.env, SIMULATIONS: '40', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
+      env: { ...process.env, SIMULATIONS: '80', SIMULATIONS_SHRINK: 'no', SIMULATIONS_SEED: '1', NO_COLOR: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

@@ -2,7 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { addMask, alphaOf, BandReader, isSignedByte, maskOfAllBands, nodataOf } from '../../raster/band-reader.ts';
-import { transformOf } from '../../raster/cog.ts';
+import { transformOf } from '../../raster/transform-of.ts';
 import { integerRanges } from '../../raster/integer-types.ts';
 import type { JobContext } from '../../child/in-child.ts';
 import { z, type StepJob } from '../step.ts';

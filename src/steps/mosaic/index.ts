@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { parse } from 'node:path';
 import type Gdal from 'gdal-async';
 import { degreesPerUnit, fromTransform } from '../../raster/affine.ts';
-import { hasPoints } from '../../raster/cog.ts';
+import { hasPoints } from '../../raster/transform-of.ts';
 import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import type { Scene, SceneBand } from '../../raster/scene.ts';
 import { KitError } from '../../contract/kit-error.ts';

@@ -1,7 +1,7 @@
 import type Gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import { degreesPerUnit, fromTransform } from '../../raster/affine.ts';
-import { transformOf } from '../../raster/cog.ts';
+import { transformOf } from '../../raster/transform-of.ts';
 import { fromLonLat, toLonLat } from '../../raster/lon-lat.ts';
 import { crs, resampling } from '../parameters.ts';
 import { defineStep, z } from '../step.ts';
