@@ -110,6 +110,8 @@ export interface AppConfig {
   readonly showDefects: boolean;
   /** `STEP_INSPECT`, default none: port of this machine's loopback at which a step waits for a debugger. Only with `STEP_CONFINEMENT=none`. */
   readonly inspectPort: number | null;
+  /** `ADMIN_KEY`, default none: password of the operators' pages at `/ops`. Without it the app has no such pages. */
+  readonly adminKey: Secret | null;
   /** `METRICS_PUBLIC`, default false: `/metrics` answers on loopback only. */
   readonly publicMetrics: boolean;
   /** `OTEL_EXPORTER_OTLP_ENDPOINT`, default none: base address of an OpenTelemetry collector, which gets traces. */
@@ -294,6 +296,7 @@ export function readAppConfig(
     separateUploads: settings.SEPARATE_UPLOADS === 'true',
     embeddedIn: settings.EMBEDDED_IN ?? null,
     launchesPerMinute: settings.LAUNCHES_PER_MINUTE,
+    adminKey: readAdminKey(env),
     publicMetrics: settings.METRICS_PUBLIC === 'true',
     showDefects: settings.SHOW_DEFECTS === 'true',
     inspectPort: settings.STEP_INSPECT ?? null,
@@ -357,6 +360,15 @@ export function readDatabaseSettings(env: NodeJS.ProcessEnv): { dataDir: string;
 
 const minSecretLength = 32;
 const isShort = (secret: string) => secret.length < minSecretLength;
+
+function readAdminKey(env: NodeJS.ProcessEnv): Secret | null {
+  const key = readSecret(env, 'ADMIN_KEY');
+  if (key && isShort(key.reveal()))
+    throw new ConfigError(
+      `ADMIN_KEY must have at least ${minSecretLength} characters: make one with openssl rand -base64 32`,
+    );
+  return key;
+}
 
 /** Error codes of file systems without hard links. */
 const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);

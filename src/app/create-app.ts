@@ -36,6 +36,7 @@ import { monitoringRoutes } from './monitoring/routes.ts';
 import { assetRoutes } from './pages/assets.ts';
 import { createStreams } from './pages/change-events.ts';
 import { launchPages } from './pages/launch-pages.ts';
+import { opsPages } from './pages/ops-pages.ts';
 import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
 import { createContainers } from './processing/containers.ts';
@@ -62,9 +63,9 @@ export interface AppOptions {
   /** Describes the app. `createApp` throws `DefinitionError` if the definition is not valid. */
   readonly definition: AppDefinition;
   readonly log: Logger;
-  /** Keeps child processes from everything that is not theirs. */
   /** Number of log lines that were dropped, for the metrics. Default: 0. */
   readonly droppedLogLines?: () => number;
+  /** Keeps child processes from everything that is not theirs. */
   readonly confinement: Confinement;
   /** Stores of a test. The app opens the missing ones in the database of `config`. @internal */
   readonly stores?: Partial<AppStores>;
@@ -287,6 +288,7 @@ async function wireApp(
       '/',
       (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformPublicUrl })),
     );
+    if (config.adminKey) app.use('/ops', opsPages({ key: config.adminKey, store, pages, now }));
     app.use('/launch', limitLaunches(config.launchesPerMinute), rememberBegun(config));
     app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
     app.use(launchRoutes({ client, launches, profile, now, traceLaunch: (begin) => traces.launch(begin) }));

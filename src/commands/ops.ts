@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { readDatabaseSettings } from '../app/config.ts';
 import { openDatabase } from '../app/database.ts';
 import { caseOf, statusOf, type RunCase } from '../app/runs/desk.ts';
-import { isFinal, runStates, type RunState } from '../app/runs/run-state.ts';
+import { isFinal } from '../app/runs/run-state.ts';
+import { readFilter } from '../app/runs/run-filter.ts';
 import { newRun, type Run, type RunFilter, type RunStore } from '../app/runs/run.ts';
 import { SqlRunStore } from '../app/runs/sql-run-store.ts';
 import { didYouMean } from '../contract/did-you-mean.ts';
@@ -30,7 +31,6 @@ Shows and changes the runs and workers of an app. The app can be running or stop
 
 DATABASE_URL     postgres://...; without it, SQLite below DATA_DIR (default data/app)`;
 
-const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const mostRuns = 10_000;
 const commandNames = ['status', 'runs', 'why', 'cancel', 'retry', 'requeue', 'drain', 'wake'] as const;
 type OpsCommand = (typeof commandNames)[number];
@@ -184,35 +184,6 @@ async function changeOne(
     if (!(error instanceof KitError)) throw error;
     return { isDone: false, note: error.message };
   }
-}
-
-/** Reads `state=FAILED,code=disk_full,since=2h`. Throws `KitError` with what would be right. */
-export function readFilter(text: string, nowMs: number): RunFilter {
-  const known = ['state', 'code', 'step', 'owner', 'worker', 'since'];
-  const given = new Map<string, string>();
-  for (const part of text.split(',')) {
-    const [name = '', ...rest] = part.split('=');
-    const value = rest.join('=').trim();
-    if (!known.includes(name.trim()) || value === '')
-      throw bad(`--where ${part}: give ${known.join('=..., ')}=...${didYouMean(name.trim(), known)}`);
-    given.set(name.trim(), value);
-  }
-  const state = given.get('state');
-  const knownState = runStates.find((name): name is RunState => name === state);
-  if (state !== undefined && !knownState) throw bad(`--where state=${state}: it is one of ${runStates.join(', ')}`);
-  const since = given.get('since');
-  const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(since ?? '') ?? [];
-  if (since !== undefined && count === undefined)
-    throw bad(`--where since=${since}: give a time such as 90s, 30m, 2h or 7d`);
-  const [code, stepId, owner, worker] = ['code', 'step', 'owner', 'worker'].map((name) => given.get(name));
-  return {
-    ...(knownState && { state: knownState }),
-    ...(code !== undefined && { code }),
-    ...(stepId !== undefined && { stepId }),
-    ...(owner !== undefined && { owner }),
-    ...(worker !== undefined && { worker }),
-    ...(count !== undefined && { sinceMs: nowMs - Number(count) * (units[unit] ?? 0) }),
-  };
 }
 
 function lineOf(run: Run): string {

@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { expect, test, vi } from 'vitest';
 import { migrate } from '../../src/app/migrations.ts';
-import { readFilter } from '../../src/commands/ops.ts';
+import { readFilter } from '../../src/app/runs/run-filter.ts';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
 import { startCommand } from '../support/processes.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type HTTPCredentials, type Page } from 'playwright-core';
 import { findProgram, needs } from '../../scripts/needs.mjs';
 import { cleanUpAfterFile, cleanUpLater } from './cleanup.ts';
 
@@ -51,7 +51,12 @@ export async function visit(
   {
     webgl = true,
     ...options
-  }: { colorScheme?: 'light' | 'dark'; viewport?: { width: number; height: number }; webgl?: boolean } = {},
+  }: {
+    colorScheme?: 'light' | 'dark';
+    viewport?: { width: number; height: number };
+    webgl?: boolean;
+    httpCredentials?: HTTPCredentials;
+  } = {},
 ): Promise<Visit> {
   const context = await (await theBrowser()).newContext({ viewport: { width: 1200, height: 900 }, ...options });
   cleanUpLater(() => context.close());

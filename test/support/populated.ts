@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import { launchApp, smallRun, startApp } from './app.ts';
 import { geoTiff } from './geotiff.ts';
-import { apiKey, startSandbox } from './sandbox.ts';
+import { adminKey, apiKey, startSandbox } from './sandbox.ts';
 
 const hostile = `<img src=x onerror="document.title='hacked'"> & "quotes" </script><script>document.title='hacked'</script>`;
 
 /** A sandbox and the app with something on every page. Default: its names are hostile. */
 export async function populated({ name = hostile } = {}) {
   const sandbox = await startSandbox({ seed: 'demo' });
-  const app = await startApp(sandbox.url, { env: { EMBEDDED_IN: sandbox.url } });
+  const app = await startApp(sandbox.url, { env: { EMBEDDED_IN: sandbox.url, ADMIN_KEY: adminKey } });
   await sandbox.control('POST', 'users', {
     id: 'mallory',
     name,

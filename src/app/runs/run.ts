@@ -244,6 +244,8 @@ export interface RunStore {
   setRest(worker: string, rests: boolean): Promise<boolean>;
   /** Time of the last change of the oldest run in each unfinished state, in epoch milliseconds. */
   oldestByState(): Promise<Partial<Record<RunState, number>>>;
+  /** Codes of the runs that failed since then, in epoch milliseconds, the most frequent first. */
+  failureCodes(sinceMs: number): Promise<{ readonly code: string; readonly number: number }[]>;
   /** True if the schema needs a newer release than the one whose newest migration is `migration`. */
   isNewerThan(migration: string): Promise<boolean>;
   /** Resolves where the store answers. */

@@ -491,6 +491,19 @@ export class SqlRunStore implements RunStore {
     return Object.fromEntries(rows.map(({ state, at }) => [state, at]));
   }
 
+  async failureCodes(sinceMs: number): Promise<{ code: string; number: number }[]> {
+    const code = this.#isShared ? sql<string>`failure::json ->> 'code'` : sql<string>`failure ->> 'code'`;
+    const rows = await this.#database
+      .selectFrom('runs')
+      .select((of) => [code.as('code'), of.fn.countAll<number | string>().as('number')])
+      .where('state', '=', 'FAILED')
+      .where('updated_at', '>=', sinceMs)
+      .groupBy('code')
+      .orderBy('number', 'desc')
+      .execute();
+    return rows.map((row) => ({ code: row.code, number: Number(row.number) }));
+  }
+
   async heldBy(worker: string): Promise<Map<string, number>> {
     const rows = await this.#database
       .selectFrom('runs')

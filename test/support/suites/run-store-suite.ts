@@ -65,6 +65,19 @@ export function runStoreSuite(
     expect(await store.listByLaunch('other', { limit: 10 })).toEqual([]);
   });
 
+  check('counts failures by code, the most frequent first', async () => {
+    const since = clock;
+    const failed = (code: string) =>
+      added({ state: 'FAILED', failure: { code, message: 'it says "code":"other"', advice: 'a', requestId: null } });
+    for (const code of ['disk_full', 'no_grid', 'disk_full']) await failed(code);
+    await added({ state: 'COMPLETED' });
+    expect(await store.failureCodes(since)).toEqual([
+      { code: 'disk_full', number: 2 },
+      { code: 'no_grid', number: 1 },
+    ]);
+    expect(await store.failureCodes(clock + 1)).toEqual([]);
+  });
+
   check('moves with its facts in one commit, and tells the history', async () => {
     const run = await added();
     const waiting = await store.transition(run, 'AWAITING_APPROVAL', {
