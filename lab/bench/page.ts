@@ -19,6 +19,7 @@ const titles: Readonly<Record<string, string>> = {
   pgstac: 'The catalog beside pgstac',
   waiting: 'Waiting for approval',
   outages: 'Restarts and outages',
+  fleet: 'A fleet on PostgreSQL',
   crowded: 'Many launches and runs',
   pages: 'Pages',
 };

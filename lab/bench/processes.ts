@@ -13,6 +13,8 @@ export interface BenchProcess {
   readonly pid: number;
   /** Highest resident set so far, in MiB (Linux: VmHWM). */
   peakMiB(): number;
+  /** Resident set, in MiB (Linux: VmRSS). */
+  residentMiB(): number;
   /** CPU time of the process's threads so far, in user and system mode (Linux: /proc/PID/stat). */
   cpuSeconds(): number;
   stop(): Promise<void>;
@@ -49,10 +51,14 @@ export async function startProcess(
     process.removeListener('exit', killWithParent);
   };
   const url = await readyUrl(child, name);
+  const mebibytes = (line: 'VmHWM' | 'VmRSS') =>
+    Number(new RegExp(`^${line}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) /
+    1024;
   return {
     url,
     pid: child.pid!,
-    peakMiB: () => Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
+    peakMiB: () => mebibytes('VmHWM'),
+    residentMiB: () => mebibytes('VmRSS'),
     cpuSeconds() {
       const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -35,8 +35,10 @@ const spread = (values: readonly number[]) =>
     ? shown(median(values))
     : `${shown(median(values))} (${shown(Math.min(...values))} to ${shown(Math.max(...values))})`;
 
-/** A Markdown table: medians, with the least and the most of the rounds in parentheses. */
-export function tableOf(rows: readonly BenchRow[]): string {
+/** A Markdown table: medians, with the least and the most of the rounds in parentheses. With `before`, the figures of an earlier run too. */
+export function tableOf(rows: readonly BenchRow[], before?: readonly BenchRow[]): string {
+  const earlierOf = (row: BenchRow) =>
+    before?.find((one) => one.what === row.what && one.unit === row.unit && one.peer?.name === row.peer?.name);
   const cells = rows.map((row) => [
     row.what,
     `${spread(row.ours)} ${row.unit}`,
@@ -44,10 +46,10 @@ export function tableOf(rows: readonly BenchRow[]): string {
     row.peer ? spread(judgedOf(row)) : '',
     `${'most' in row.goal ? `at most ${row.goal.most}` : `at least ${row.goal.least}`}${row.peer ? '' : ` ${row.unit}`}`,
     isMet(row) ? 'met' : 'MISSED',
+    ...(before ? [earlierOf(row) ? `${spread(judgedOf(earlierOf(row)!))} before` : ''] : []),
   ]);
-  return [['work', 'ours', 'peer', 'ratio', 'goal', ''], ['---', '---', '---', '---', '---', '---'], ...cells]
-    .map((row) => `| ${row.join(' | ')} |`)
-    .join('\n');
+  const names = ['work', 'ours', 'peer', 'ratio', 'goal', '', ...(before ? ['last record'] : [])];
+  return [names, names.map(() => '---'), ...cells].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
 /** A script ends by it where what it needs is not here. */

@@ -22,6 +22,7 @@ const benches = {
   pgstac: [],
   waiting: ['--seconds', '40'],
   outages: [],
+  fleet: [],
   crowded: [],
   pages: [],
 } satisfies Record<string, string[]>;
@@ -73,8 +74,9 @@ await rm(rowsFile, { force: true });
 
 // The page keeps the last results of benches that were not run now.
 const kept = new URL('./results.json', import.meta.url);
+const before = JSON.parse(await readFile(kept, 'utf8').catch(() => '{}')) as BenchResults;
+const recorded = Object.values(before).flatMap((one) => one.rows);
 if (values.write) {
-  const before = JSON.parse(await readFile(kept, 'utf8').catch(() => '{}')) as BenchResults;
   for (const name of names) {
     const measured = results[name] ?? before[name];
     if (measured) results[name] = measured;
@@ -84,7 +86,7 @@ const all: BenchResults = Object.fromEntries(
   names.flatMap((name) => (results[name] ? [[name, results[name]] as const] : [])),
 );
 const rows = Object.values(all).flatMap((one) => one.rows);
-console.log(`\n## all\n\n${tableOf(rows)}`);
+console.log(`\n## all\n\n${tableOf(rows, recorded)}`);
 const json = join(values.folder, 'results.json');
 await writeFile(json, `${JSON.stringify(all, null, 2)}\n`);
 console.log(`\n${rows.filter(isMet).length} of ${rows.length} goals are met; ${json}`);

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Role } from '../../src/app/config.ts';
 import { startProcess, type BenchProcess, type ProcessOptions } from './processes.ts';
 
 export interface Servers {
@@ -12,13 +13,15 @@ export interface Servers {
   readonly control: <T>(path: string, body?: object) => Promise<T>;
   /** Starts the app again, on its port and its database. */
   readonly restart: () => Promise<BenchProcess>;
+  /** Starts a worker on the database of the app. */
+  readonly startWorker: () => Promise<BenchProcess>;
   /** Ends the sandbox, and removes the folder. */
   readonly end: () => Promise<void>;
 }
 
-/** Starts both, and registers the app as `bench`. `env` has further settings of the app. */
+/** Starts both, and registers the app as `bench`. `env` has further settings of the app. Default of `role`: all. */
 export async function startServers(
-  { folder, env = {} }: { folder: string; env?: Readonly<Record<string, string>> },
+  { folder, env = {}, role = 'all' }: { folder: string; env?: Readonly<Record<string, string>>; role?: Role },
   options: ProcessOptions = {},
 ): Promise<Servers> {
   const apiKey = randomBytes(24).toString('base64url');
@@ -39,11 +42,11 @@ export async function startServers(
     LOG_LEVEL: 'error',
     ...env,
   };
-  const start = (port: string) =>
+  const start = (port: string, as: Role = role) =>
     startProcess(
       new URL('../../src/commands/app.ts', import.meta.url),
       'app',
-      [],
+      ['--role', as],
       { ...settings, PORT: port },
       options,
     );
@@ -64,6 +67,7 @@ export async function startServers(
     apiKey,
     control,
     restart: () => start(new URL(app.url).port),
+    startWorker: () => start('0', 'worker'),
     async end() {
       await sandbox.stop();
       await rm(folder, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chownSync, mkdirSync } from 'node:fs';
+import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,9 @@ import { freePort } from '../../src/commands/free-port.ts';
 const initdb = findProgram(['initdb'], needs.postgresql.folders);
 const bin = initdb === null ? undefined : dirname(initdb);
 
+/** Times for which a slow database runs and stands still, in turn. */
+const slowTurnMs = { runs: 60, stands: 240 };
+
 /** A private PostgreSQL, on a free port, that can be stopped and started as a machine is. */
 export interface Cluster {
   /** The address of a new database in it. */
@@ -17,6 +20,8 @@ export interface Cluster {
   /** Ends it at once, as a power cut does; what it acknowledged is there when it starts again. */
   stop(): Promise<void>;
   start(): Promise<void>;
+  /** Stops its connections most of the time. */
+  slow(forMs: number): Promise<void>;
   query(database: string, sql: string): Promise<Record<string, unknown>[]>;
   remove(): Promise<void>;
 }
@@ -66,6 +71,26 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
     }
   }
 
+  /** Processes of connections, and PostgreSQL's own. */
+  function signalBackends(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    const pid = server!.pid!;
+    for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' '))
+      try {
+        process.kill(Number(child), signal);
+      } catch (error) {
+        // It has ended meanwhile.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+  }
+
+  async function slow(forMs: number): Promise<void> {
+    for (const end = performance.now() + forMs; performance.now() < end; await sleep(slowTurnMs.runs)) {
+      signalBackends('SIGSTOP');
+      await sleep(slowTurnMs.stands);
+      signalBackends('SIGCONT');
+    }
+  }
+
   async function stop(): Promise<void> {
     server?.kill('SIGQUIT');
     await exited;
@@ -78,6 +103,7 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
   return {
     start,
     stop,
+    slow,
     query,
     async create() {
       const name = `test_${(databases += 1)}`;

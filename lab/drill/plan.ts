@@ -10,7 +10,7 @@ export const faultStates = [
 ] as const satisfies readonly RunState[];
 export type FaultState = (typeof faultStates)[number];
 
-/** Families of faults, each with its requirement, such as a shared database or a disk that can be filled. */
+/** Families of faults, each with its requirement, such as a shared database or a disk that can be filled. `fleet`: what operators do to a fleet. */
 export const families = {
   'app killed': 'alone',
   'app stopped': 'alone',
@@ -19,6 +19,11 @@ export const families = {
   'web killed': 'shared',
   'database away': 'shared',
   'connections cut': 'shared',
+  'worker rolled': 'fleet',
+  'web rolled': 'fleet',
+  'worker drained': 'fleet',
+  'run requeued': 'fleet',
+  'database slow': 'fleet',
   'platform killed': 'any',
   'platform cut': 'any',
   'platform stalls': 'any',
@@ -27,7 +32,7 @@ export const families = {
   'platform silent': 'any',
   'app disk full': 'disk',
   'platform disk full': 'disk',
-} as const satisfies Record<string, 'alone' | 'shared' | 'any' | 'disk'>;
+} as const satisfies Record<string, 'alone' | 'shared' | 'fleet' | 'any' | 'disk'>;
 export type Family = keyof typeof families;
 
 export interface DrillPlan {

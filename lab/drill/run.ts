@@ -9,6 +9,7 @@ import { families, faultStates, total, type Family } from './plan.ts';
 const usage = `npm run lab -- lab/drill/run.ts [options]: does to the app what the world does, in every state of a run, and compares what came of it
 
   --database          PostgreSQL, a web process and two workers (default: one process with SQLite)
+  --fleet             the same, and what operators do to it: rolls, drains, requeued runs, a slow database
   --busy              two loops burn both cores beside it
   --each N            faults of each family (default 10; 100 for the whole)
   --least N           of them at least so many in each state of a run (default 1; 8 for the whole)
@@ -23,6 +24,7 @@ families: ${Object.keys(families).join(', ')}`;
 const { values } = parseArgs({
   options: {
     database: { type: 'boolean', default: false },
+    fleet: { type: 'boolean', default: false },
     busy: { type: 'boolean', default: false },
     each: { type: 'string', default: '10' },
     least: { type: 'string', default: '1' },
@@ -37,6 +39,7 @@ const { values } = parseArgs({
 // Processes that the drill has started end with it, on every ending signal.
 for (const signal of endingSignals) process.once(signal, () => process.exit(130));
 
+const isShared = values.database || values.fleet;
 const wrongNumber = (['each', 'least', 'silence', 'seed', 'rounds'] as const).find(
   (name) => !/^\d{1,6}$/.test(values[name]),
 );
@@ -44,19 +47,19 @@ if (values.help) {
   console.log(usage);
 } else if (wrongNumber !== undefined) {
   refuse(`--${wrongNumber} ${values[wrongNumber]} must be a whole number`);
-} else if (values.database && missingOf(needs.postgresql) !== null) {
-  refuse(`--database needs PostgreSQL on this machine: ${installCommand(['postgresql'])}`);
+} else if (isShared && missingOf(needs.postgresql) !== null) {
+  refuse(`--database and --fleet need PostgreSQL on this machine: ${installCommand(['postgresql'])}`);
 } else {
   const isThere = (family: Family) =>
-    families[family] === (values.database ? 'shared' : 'alone') ||
-    families[family] === 'any' ||
-    families[family] === 'disk';
+    isShared ? families[family] !== 'alone' : families[family] !== 'shared' && families[family] !== 'fleet';
   const known = (Object.keys(families) as Family[]).filter(isThere);
-  const wanted = values.families?.split(',').map((name) => name.trim()) ?? known;
+  const wanted =
+    values.families?.split(',').map((name) => name.trim()) ??
+    known.filter((family) => !values.fleet || families[family] === 'fleet');
   const unknown = wanted.filter((name) => !known.some((one) => one === name));
   if (unknown.length > 0) {
     refuse(
-      `--families ${unknown.join(', ')}: ${values.database ? 'with' : 'without'} --database there are ${known.join(', ')}`,
+      `--families ${unknown.join(', ')}: ${isShared ? 'with' : 'without'} --database there are ${known.join(', ')}`,
     );
   } else {
     for (let round = 0; round < Number(values.rounds); round++)
@@ -82,7 +85,7 @@ async function once(chosen: readonly Family[], seed: number): Promise<void> {
     seed,
     silenceMs: Number(values.silence) * 1_000,
     folder: resolve(values.folder),
-    isShared: values.database,
+    isShared,
     isBusy: values.busy,
     onFault: (done, { family, state }) =>
       void (done % 10 === 0 && console.log(`${done} faults, the last: ${family}, in ${state}`)),

@@ -8,6 +8,8 @@ import type { RunFacts, Service, World } from './world.ts';
 const outagesMs = [2_000, 5_000, 20_000];
 const platformTroubleMs = [1_000, 3_000, 6_000];
 const diskFullMs = [2_000, 5_000, 9_000];
+/** Shorter and longer than a worker's lease. */
+const drainedMs = [2_000, 12_000];
 /** Longer than a worker's lease. */
 const stoppedMs = { shared: 14_000, alone: 4_000 };
 
@@ -41,6 +43,17 @@ export async function strike(
       return stopped(world, workerOf(world, run), stoppedMs.shared);
     case 'database away':
       await world.cluster!.away(turn(outagesMs));
+      return seconds(turn(outagesMs));
+    case 'worker rolled':
+      return rolled(workerOf(world, run));
+    case 'web rolled':
+      return rolled(world.web);
+    case 'worker drained':
+      return drained(world, run, turn(drainedMs));
+    case 'run requeued':
+      return requeued(world, run);
+    case 'database slow':
+      await world.cluster!.slow(turn(outagesMs));
       return seconds(turn(outagesMs));
     case 'connections cut':
       return { what: 'connections', amount: await world.cluster!.cutConnections() };
@@ -87,6 +100,35 @@ async function killed(service: Service): Promise<Effect> {
   await service.kill();
   await service.start();
   return once;
+}
+
+/** As a roll-out does: the process is asked to end, and another one starts. */
+async function rolled(service: Service): Promise<Effect> {
+  await service.stop();
+  await service.start();
+  return once;
+}
+
+/** An operator drains the worker of the run, and wakes it. */
+async function drained({ cluster }: World, run: RunFacts | undefined, forMs: number): Promise<Effect> {
+  const { workers } = await cluster!.ops<{ workers: { name: string; isAlive: boolean }[] }>('status');
+  const worker = workers.find(({ name }) => name === run?.worker) ?? workers.find(({ isAlive }) => isAlive);
+  if (!worker) return { ...once, amount: 0 };
+  await cluster!.ops('drain', worker.name);
+  await sleep(forMs);
+  await cluster!.ops('wake', worker.name);
+  return seconds(forMs);
+}
+
+/** An operator takes the run from its worker. */
+async function requeued({ cluster }: World, run: RunFacts | undefined): Promise<Effect> {
+  if (!run) return { ...once, amount: 0 };
+  // It ends with 1 if the run has ended meanwhile.
+  const isDone = await cluster!.ops('requeue', run.id).then(
+    () => true,
+    () => false,
+  );
+  return { ...once, amount: Number(isDone) };
 }
 
 async function stopped({ stops }: World, service: Service, forMs: number): Promise<Effect> {

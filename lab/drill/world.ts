@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
 import type { RunState } from '../../src/app/runs/run-state.ts';
 import { keptConnection, startCluster, type Cluster } from './cluster.ts';
@@ -39,6 +40,8 @@ export interface Service {
   signal(signal: NodeJS.Signals): void;
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>;
+  /** SIGTERM; resolves when it has ended. */
+  stop(): Promise<void>;
   start(): Promise<void>;
   /** Kills it for good. */
   end(): Promise<void>;
@@ -52,7 +55,13 @@ export interface World {
   readonly web: Service;
   /** Take runs: the app where it is one process. */
   readonly workers: readonly Service[];
-  readonly cluster: { away(forMs: number): Promise<void>; cutConnections(): Promise<number> } | null;
+  readonly cluster: {
+    away(forMs: number): Promise<void>;
+    slow(forMs: number): Promise<void>;
+    cutConnections(): Promise<number>;
+    /** Runs the command `ops`, and returns its answer. */
+    ops<T>(...args: string[]): Promise<T>;
+  } | null;
   readonly disks: { readonly app: SmallDisk | null; readonly sandbox: SmallDisk | null };
   runs(): Promise<RunFacts[]>;
   /** When a process was stopped and went on, in epoch milliseconds. What it was sending arrives afterwards, whoever has the run by then. */
@@ -143,6 +152,7 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
       // So that approved runs wait for their turn, and can be met.
       STEP_CONCURRENCY: '1',
       UPLOAD_PART_BYTES: String(partBytes),
+      DRAIN_SECONDS: isShared ? '3' : '',
     });
   };
   const web = await app(isShared ? 'web' : 'app', isShared ? 'web' : 'all');
@@ -165,6 +175,8 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     unexpectedEnds,
     cluster: cluster && {
       away: (forMs) => away(cluster, forMs),
+      slow: (forMs) => cluster.slow(forMs),
+      ops: (...args) => ops(databaseUrl, args),
       cutConnections: () => cutConnections(cluster, databaseUrl),
     },
     runs: async () => localRuns?.all() ?? ((await shared!.query(runQuery)) as unknown as RunFacts[]),
@@ -186,6 +198,14 @@ async function away(cluster: Cluster, forMs: number): Promise<void> {
   await cluster.stop();
   await sleep(forMs);
   await cluster.start();
+}
+
+async function ops<T>(databaseUrl: string, args: readonly string[]): Promise<T> {
+  const script = fileURLToPath(new URL('../../src/commands/ops.ts', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', preload, script, ...args, '--json'], {
+    env: { PATH: process.env['PATH'], DATABASE_URL: databaseUrl },
+  });
+  return JSON.parse(stdout) as T;
 }
 
 /** Returns the number of connections that it cut. */
@@ -261,6 +281,12 @@ async function startService({
     await exited;
   }
 
+  async function stop(): Promise<void> {
+    isWanted = false;
+    child.kill('SIGTERM');
+    await exited;
+  }
+
   await start();
   return {
     name,
@@ -272,6 +298,7 @@ async function startService({
     },
     signal: (signal) => void child.kill(signal),
     kill,
+    stop,
     start,
     async end() {
       await kill();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { drill, type DrillOptions } from '../../lab/drill/drill.ts';
-import { total, type Family } from '../../lab/drill/plan.ts';
+import { families, total, type Family } from '../../lab/drill/plan.ts';
 import { testFolder } from '../support/folders.ts';
 import { mutant, type Mutation } from '../support/mutant.ts';
 import { needing } from '../support/needs.ts';
@@ -50,17 +50,19 @@ const shared: readonly Family[] = [
 ];
 
 describe.concurrent('what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED', () => {
-  for (const [name, families, isShared, options] of [
+  const fleet = (Object.keys(families) as Family[]).filter((family) => families[family] === 'fleet');
+  for (const [name, chosen, isShared, options] of [
     ['one process with SQLite', local, false, {}],
     ['a web process and two workers with PostgreSQL', shared, true, needing('postgresql')],
+    ['a fleet and its operator', fleet, true, needing('postgresql')],
   ] as const)
     test(name, { timeout, ...options }, async () => {
-      const result = await drillIn({ families, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
+      const result = await drillIn({ families: chosen, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
       expect(result.faults).toEqual([]);
       // A disk cannot be mounted everywhere; the drill says so.
-      for (const family of families.filter((one) => one in result.did))
+      for (const family of chosen.filter((one) => one in result.did))
         expect(total(result.counts[family]), family).toBeGreaterThanOrEqual(2);
-      expect(Object.keys(result.did).length).toBeGreaterThanOrEqual(families.length - 2);
+      expect(Object.keys(result.did).length).toBeGreaterThanOrEqual(chosen.length - 2);
       expect(result.operations).toBe(result.runs);
       expect(result.files).toBe(result.states.COMPLETED);
       expect(result.bytesCompared).toBeGreaterThan(0);
