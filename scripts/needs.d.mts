@@ -15,6 +15,7 @@ export type NeedName =
   | 'gdal-programs'
   | 'python-gdal'
   | 'postgresql'
+  | 'pgbouncer'
   | 'chromium'
   | 'podman'
   | 'promtool'

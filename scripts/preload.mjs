@@ -11,6 +11,8 @@ setTimeout(() => module.flushCompileCache?.(), 3_000).unref();
 
 // V8's young generation does not grow, so short-lived buffers are freed early: a server needs 170 MiB instead of 330 after 12,000 calls.
 v8.setFlagsFromString('--semi-space-growth-factor=1');
+// The old generation grows by a third between collections, and not by up to three times what is in use.
+v8.setFlagsFromString('--heap-growing-percent=33');
 
 // The commands' own calls go to servers on this machine, which no proxy of the environment can reach (NODE_USE_ENV_PROXY).
 for (const name of ['NO_PROXY', 'no_proxy'])

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { KitError } from '../contract/index.ts';
 import { codeOf, ensurePrivateFile, isTransient } from '../files/index.ts';
 import { DatabaseUnavailableError, QuietClient, tellingFile, tellingPool } from './database-unavailable.ts';
-import { isOutdated, migrate } from './migrations.ts';
+import { isOutdated, LocklessPostgresDialect, migrate } from './migrations.ts';
 import type { RunState } from './runs/run-state.ts';
 
 /** A connection whose other end is gone without a word would else be waited for as long as TCP does, a quarter of an hour. */
@@ -311,5 +311,5 @@ function postgres(connectionString: string, options: pg.PoolConfig): { dialect: 
   });
   // A connection that breaks while it is idle: the next query opens another.
   pool.on('error', () => {});
-  return { dialect: new PostgresDialect({ pool: tellingPool(pool) }), pool };
+  return { dialect: new LocklessPostgresDialect({ pool: tellingPool(pool) }), pool };
 }

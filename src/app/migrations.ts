@@ -1,4 +1,4 @@
-import { sql, SqliteAdapter, type Kysely } from 'kysely';
+import { PostgresAdapter, PostgresDialect, sql, SqliteAdapter, type Kysely } from 'kysely';
 import { Migrator, type Migration } from 'kysely/migration';
 import { KitError } from '../contract/index.ts';
 import { messageOf } from '../files/index.ts';
@@ -191,6 +191,36 @@ export const newestMigration = Object.keys(migrations).toSorted().at(-1) ?? '';
 
 /** Brings a database up to date, or as far as a named migration; processes that start at the same time wait for each other. True where there was something to do. */
 export async function migrate<Tables>(database: Kysely<Tables>, upTo?: string): Promise<boolean> {
+  // Kysely runs each statement by itself on SQLite, where one process migrates.
+  if (!database.getExecutor().adapter.supportsTransactionalDdl) return migrateIn(database, upTo);
+  return database.transaction().execute(async (transaction) => {
+    await lockMigrations(transaction);
+    return migrateIn(transaction, upTo);
+  });
+}
+
+/** Waits until no other process migrates. The lock ends with the transaction, so that a pooler such as PgBouncer cannot give it to somebody else. Releases up to 1.0.0 use the same key. */
+const lockMigrations = <Tables>(transaction: Kysely<Tables>) =>
+  sql`select pg_advisory_xact_lock(3853314791062309107)`.execute(transaction);
+
+/** PostgreSQL without Kysely's own lock, which belongs to a session. `migrate` locks. */
+export class LocklessPostgresDialect extends PostgresDialect {
+  override createAdapter(): PostgresAdapter {
+    return new LocklessAdapter();
+  }
+}
+
+class LocklessAdapter extends PostgresAdapter {
+  override acquireMigrationLock(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  override releaseMigrationLock(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+async function migrateIn<Tables>(database: Kysely<Tables>, upTo: string | undefined): Promise<boolean> {
   const provider = { getMigrations: () => Promise.resolve({ ...migrations }) };
   const migrator = new Migrator({ db: database, provider });
   const { error, results = [] } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
