@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader';
 
-/** Time for which a read waits for others. */
-const waitMs = 20;
+/** Time between two queries: a read waits for the next one together with others. The first read after a pause does not wait. */
+const betweenMs = 100;
 
 /**
  * Joins reads of single keys into one query, so that thousands of polls and pages cost few queries. `read` returns the values of its keys by key; a key that it
@@ -11,12 +11,19 @@ export function joinedReads<V>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>,
   { missing, atOnce = 500 }: { readonly missing: (key: string) => V | Error; readonly atOnce?: number },
 ): (key: string) => Promise<V> {
+  let notBeforeMs = 0;
+  function schedule(load: () => void): void {
+    const nowMs = performance.now();
+    const atMs = Math.max(nowMs, notBeforeMs);
+    notBeforeMs = atMs + betweenMs;
+    setTimeout(load, atMs - nowMs);
+  }
   const loader = new DataLoader<string, V>(
     async (keys) => {
       const values = await read([...new Set(keys)]);
       return keys.map((key) => values.get(key) ?? missing(key));
     },
-    { cache: false, maxBatchSize: atOnce, batchScheduleFn: (load) => setTimeout(load, waitMs) },
+    { cache: false, maxBatchSize: atOnce, batchScheduleFn: schedule },
   );
   return (key) => loader.load(key);
 }

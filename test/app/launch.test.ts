@@ -2,6 +2,7 @@
 import { get } from 'node:http';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
@@ -238,6 +239,15 @@ test('reads of many tokens at once are one query, and see what another process w
     { status: 'fulfilled' },
     { status: 'rejected', reason: { message: 'there is no launch none' } },
   ]);
+  // Polls come one by one.
+  queries.mockClear();
+  const fromMs = performance.now();
+  for (const id of ids.slice(0, 100)) {
+    void own.tokens(id).read();
+    await sleep(5);
+  }
+  expect((await own.tokens('launch-7').read()).token).toBe('renewed');
+  expect(queries.mock.calls.length).toBeLessThanOrEqual((performance.now() - fromMs) / 100 + 2);
 });
 
 test('an old session id is not carried into a launch', async () => {

@@ -3,6 +3,7 @@ import type { IdentityToken, IdentityTokenStore } from '../../platform-client/in
 import type { AppDatabase } from '../database.ts';
 import type { Launch, LaunchPage, LaunchStore } from './launch-store.ts';
 import { joinedReads } from '../joined-reads.ts';
+import { RecentMap } from '../recent-map.ts';
 import { hashToken, type TokenSealer } from './sealed-token.ts';
 import { ownJson } from '../../files/index.ts';
 
@@ -16,6 +17,7 @@ interface SealedToken {
 
 /** Replaces a sealed token that was erased. */
 const erased = '';
+const maxOpened = 10_000;
 
 /** Launches in a SQL database, their tokens sealed. */
 export class SqlLaunchStore implements LaunchStore {
@@ -25,6 +27,8 @@ export class SqlLaunchStore implements LaunchStore {
   /** Tokens that were read or written, where no other process writes them: thousands of runs ask again and again. */
   #known: Map<string, IdentityToken> | null;
   #sealed = joinedReads((ids) => this.#readSealed(ids), { missing: (id) => new Error(`there is no launch ${id}`) });
+  /** Tokens that were opened, by launch. The seal is compared, because other processes may have written another token. */
+  #opened = new RecentMap<string, { readonly seal: string; readonly token: string }>(maxOpened);
   #erasures = 0;
 
   /** `isShared`: other processes use the same database. */
@@ -86,8 +90,23 @@ export class SqlLaunchStore implements LaunchStore {
   async forget(ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
     const { numDeletedRows } = await this.#database.deleteFrom('launches').where('id', 'in', ids).executeTakeFirst();
-    for (const id of ids) this.#known?.delete(id);
+    this.#dropFromMemory(ids);
     return Number(numDeletedRows);
+  }
+
+  #dropFromMemory(launchIds: readonly string[]): void {
+    for (const id of launchIds) {
+      this.#known?.delete(id);
+      this.#opened.delete(id);
+    }
+  }
+
+  async #open(launchId: string, seal: string): Promise<string> {
+    const opened = this.#opened.get(launchId);
+    if (opened?.seal === seal) return opened.token;
+    const token = await this.#sealer.open(launchId, seal);
+    this.#opened.set(launchId, { seal, token });
+    return token;
   }
 
   async #readSealed(ids: readonly string[]): Promise<Map<string, SealedToken>> {
@@ -102,7 +121,7 @@ export class SqlLaunchStore implements LaunchStore {
   async eraseTokens(launchIds: readonly string[]): Promise<void> {
     if (launchIds.length === 0) return;
     await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', 'in', launchIds).execute();
-    for (const id of launchIds) this.#known?.delete(id);
+    this.#dropFromMemory(launchIds);
     this.#erasures += 1;
   }
 
@@ -115,7 +134,7 @@ export class SqlLaunchStore implements LaunchStore {
         const row = await this.#sealed(launchId);
         if (row.sealed_token === erased) throw tokenErased();
         const expiresAtMs = row.token_expires_at;
-        const held = { token: await this.#sealer.open(launchId, row.sealed_token), expiresAtMs };
+        const held = { token: await this.#open(launchId, row.sealed_token), expiresAtMs };
         // Skipped if the token was erased while it was being read.
         if (erasures === this.#erasures) this.#known?.set(launchId, held);
         return held;
