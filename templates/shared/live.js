@@ -71,12 +71,16 @@ notice.setAttribute('role', 'status');
 document.querySelector('main')?.prepend(notice);
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let noticing;
+/** @type {string | null} */
+let announced = null;
 /**
- * Shows the notice after a delay, because most connections recover within seconds. Null hides it.
+ * Shows the notice after a delay, because most connections recover within seconds. Null hides it. A repeated text keeps its delay: browsers reconnect more often.
  * @param {string | null} text
  */
 function say(text, afterMs = 3_000) {
+  if (text !== null && text === announced) return;
   clearTimeout(noticing);
+  announced = text;
   if (text === null) notice.hidden = true;
   else
     noticing = setTimeout(() => {

@@ -20,7 +20,7 @@ async function start(options: AppOptions = {}, webgl = false) {
   await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${app.url}/launch` });
   const { page, complaints } = await visit([sandbox.url, app.url], { webgl });
   await page.goto((await sandbox.launch({ appId: 'tested' })).launchUrl);
-  return { sandbox, page, complaints };
+  return { sandbox, app, page, complaints };
 }
 
 async function begin(page: Page, step: string): Promise<void> {
@@ -50,6 +50,14 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     const { operations } = await sandbox.control('GET', 'operations');
     await sandbox.control('POST', `operations/${operations[0]!.operationId}/approve`);
     await page.locator('#run[data-state="COMPLETED"]').waitFor();
+  });
+
+  test('a page whose server is gone says so, however often the browser reconnects', async () => {
+    const { app, page } = await start();
+    await begin(page, 'Hillshade');
+    await app.close();
+    await page.locator('#not-live').waitFor({ timeout: 60_000 });
+    expect(await page.locator('#not-live').textContent()).toContain('The page keeps trying');
   });
 
   test('a page whose session has ended says so, and asks no more', async () => {
