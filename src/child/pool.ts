@@ -22,8 +22,6 @@ export interface ChildPoolOptions {
   readonly limits?: ChildLimits | undefined;
   /** Most processes. Default 2. */
   readonly size?: number;
-  /** Most jobs that wait, a quarter of them one owner's; one more is refused with `PoolBusyError`. Default 200. */
-  readonly queueSize?: number;
   /** A process that has nothing to do for this long is ended. Default 30 s. */
   readonly idleMs?: number;
 }
@@ -42,7 +40,9 @@ export class PoolBusyError extends KitError {
   }
 }
 
-/** A process is replaced after so many jobs, whatever it may have leaked. */
+/** Largest numbers of waiting jobs: of all owners, and of one. Further jobs are refused with `PoolBusyError`. */
+const maxWaiting = { all: 200, ofOwner: 50 };
+/** A process is replaced after this number of jobs, because jobs may leak. */
 const jobsPerChild = 500;
 
 interface Kept {
@@ -66,15 +66,13 @@ export class ChildPool {
   #abort = new AbortController();
 
   constructor(options: ChildPoolOptions) {
-    this.#options = { size: 2, queueSize: 200, idleMs: 30_000, ...options };
+    this.#options = { size: 2, idleMs: 30_000, ...options };
     this.#turns = new FairQueue(this.#options.size);
   }
 
   /** Runs a job like `runInChild`, in the pool's next free process. */
   async run<Output>(job: PoolJob<Output>): Promise<Output> {
-    const { queueSize } = this.#options;
-    // Nobody's many fill all the places.
-    if (this.#turns.waiting >= queueSize || this.#turns.waitingOf(job.owner) >= queueSize / 4)
+    if (this.#turns.waiting >= maxWaiting.all || this.#turns.waitingOf(job.owner) >= maxWaiting.ofOwner)
       throw new PoolBusyError();
     const signal = job.signal ? AbortSignal.any([job.signal, this.#abort.signal]) : this.#abort.signal;
     const running = this.#turns.run(job.owner, () => this.#runOne<Output>({ ...job, signal }), signal);
