@@ -46,7 +46,7 @@ export function tableOf(rows: readonly BenchRow[], before?: readonly BenchRow[])
     row.peer ? spread(judgedOf(row)) : '',
     `${'most' in row.goal ? `at most ${row.goal.most}` : `at least ${row.goal.least}`}${row.peer ? '' : ` ${row.unit}`}`,
     isMet(row) ? 'met' : 'MISSED',
-    ...(before ? [earlierOf(row) ? `${spread(judgedOf(earlierOf(row)!))} before` : ''] : []),
+    ...(before ? [earlierOf(row) ? spread(judgedOf(earlierOf(row)!)) : ''] : []),
   ]);
   const names = ['work', 'ours', 'peer', 'ratio', 'goal', '', ...(before ? ['last record'] : [])];
   return [names, names.map(() => '---'), ...cells].map((row) => `| ${row.join(' | ')} |`).join('\n');

@@ -1,6 +1,6 @@
 /** `npm run lab -- lab/bench/waiting.ts`: what it costs the app to wait for many approvals, beside a bare loop of the same calls in the same run. */
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -92,22 +92,13 @@ async function measureBare(client: 'fetch' | 'axios') {
 async function measure(process: BenchProcess, forSeconds: number): Promise<{ cpuMs: number; residentMiB: number }> {
   if (!existsSync(`/proc/${process.pid}`))
     throw new Error('the process that is measured has ended: what it said stands above');
-  const before = await cpuTicks(process.pid);
+  const before = process.cpuSeconds();
   let resident = 0;
   for (let i = 0; i < forSeconds; i++) {
     await sleep(1_000);
-    resident += Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${process.pid}/status`, 'utf8'))?.[1]) / 1024;
+    resident += process.residentMiB();
   }
-  const ticksPerSecond = 100;
-  return {
-    cpuMs: (((await cpuTicks(process.pid)) - before) * (1_000 / ticksPerSecond)) / forSeconds,
-    residentMiB: resident / forSeconds,
-  };
-}
-
-async function cpuTicks(pid: number): Promise<number> {
-  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /s, '').split(' ');
-  return Number(fields[11]) + Number(fields[12]);
+  return { cpuMs: ((process.cpuSeconds() - before) * 1_000) / forSeconds, residentMiB: resident / forSeconds };
 }
 
 /** Milliseconds from the start of a status call to the start of the next for the same operation. */

@@ -20,7 +20,7 @@ export interface Cluster {
   /** Ends it at once, as a power cut does; what it acknowledged is there when it starts again. */
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Stops its connections most of the time. */
+  /** Slows every query: the processes of PostgreSQL stand still for most of this time. */
   slow(forMs: number): Promise<void>;
   query(database: string, sql: string): Promise<Record<string, unknown>[]>;
   remove(): Promise<void>;
@@ -71,7 +71,7 @@ export async function startCluster(folder: string, { isDurable = false } = {}): 
     }
   }
 
-  /** Processes of connections, and PostgreSQL's own. */
+  /** Sends a signal to all processes of PostgreSQL but the first. */
   function signalBackends(signal: 'SIGSTOP' | 'SIGCONT'): void {
     const pid = server!.pid!;
     for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' '))

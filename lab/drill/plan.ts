@@ -10,7 +10,7 @@ export const faultStates = [
 ] as const satisfies readonly RunState[];
 export type FaultState = (typeof faultStates)[number];
 
-/** Families of faults, each with its requirement, such as a shared database or a disk that can be filled. `fleet`: what operators do to a fleet. */
+/** Families of faults, each with its requirement, such as a shared database or a disk that can be filled. `fleet`: a shared database, and what operators do to its processes. */
 export const families = {
   'app killed': 'alone',
   'app stopped': 'alone',

@@ -9,7 +9,7 @@ import { families, faultStates, total, type Family } from './plan.ts';
 const usage = `npm run lab -- lab/drill/run.ts [options]: does to the app what the world does, in every state of a run, and compares what came of it
 
   --database          PostgreSQL, a web process and two workers (default: one process with SQLite)
-  --fleet             the same, and what operators do to it: rolls, drains, requeued runs, a slow database
+  --fleet             the same processes, with only the faults of a fleet: rolls, drains, requeued runs, a slow database
   --busy              two loops burn both cores beside it
   --each N            faults of each family (default 10; 100 for the whole)
   --least N           of them at least so many in each state of a run (default 1; 8 for the whole)

@@ -102,7 +102,7 @@ async function killed(service: Service): Promise<Effect> {
   return once;
 }
 
-/** As a roll-out does: the process is asked to end, and another one starts. */
+/** Ends a process by SIGTERM and starts its successor, as a roll-out does. */
 async function rolled(service: Service): Promise<Effect> {
   await service.stop();
   await service.start();

@@ -11,12 +11,15 @@ export function joinedReads<V>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>,
   { missing, atOnce = 500 }: { readonly missing: (key: string) => V | Error; readonly atOnce?: number },
 ): (key: string) => Promise<V> {
-  let notBeforeMs = 0;
+  let [dueMs, isDue] = [-Infinity, false];
+  /** More keys than one query may have are read by several queries at the same time. */
   function schedule(load: () => void): void {
     const nowMs = performance.now();
-    const atMs = Math.max(nowMs, notBeforeMs);
-    notBeforeMs = atMs + betweenMs;
-    setTimeout(load, atMs - nowMs);
+    if (!isDue) [dueMs, isDue] = [Math.max(nowMs, dueMs + betweenMs), true];
+    setTimeout(() => {
+      isDue = false;
+      load();
+    }, dueMs - nowMs);
   }
   const loader = new DataLoader<string, V>(
     async (keys) => {

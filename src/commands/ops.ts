@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDatabaseSettings } from '../app/config.ts';
 import { openDatabase } from '../app/database.ts';
-import { caseOf, statusOf, type RunCase } from '../app/runs/desk.ts';
+import { caseOf, spanOf, statusOf, type RunCase } from '../app/runs/desk.ts';
 import { isFinal } from '../app/runs/run-state.ts';
 import { readFilter } from '../app/runs/run-filter.ts';
 import { newRun, type Run, type RunFilter, type RunStore } from '../app/runs/run.ts';
@@ -117,7 +117,7 @@ async function status(store: RunStore): Promise<Answer> {
       'runs:',
       ...runs.map(
         ({ state, number, oldestSeconds }) =>
-          `  ${state}  ${number}${oldestSeconds === null ? '' : `, the oldest for ${inTime(oldestSeconds)}`}`,
+          `  ${state}  ${number}${oldestSeconds === null ? '' : `, the oldest for ${spanOf(oldestSeconds)}`}`,
       ),
       ...(stranded.length > 0 ? ['runs whose step no living worker has:', ...stranded.map((id) => `  ${id}`)] : []),
     ],
@@ -204,9 +204,4 @@ function linesOfCase({ run, owner, states, stages, waitsFor }: RunCase): string[
         `  ${begunAt} to ${endedAt ?? 'now'}  ${state}, attempt ${attempt}, ${worker}${outcome === null ? '' : `: ${outcome}`}`,
     ),
   ];
-}
-
-function inTime(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }

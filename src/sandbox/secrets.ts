@@ -1,4 +1,5 @@
-import { createHash, createHmac, hash, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, createSecretKey, randomBytes } from 'node:crypto';
+import { equalSecrets } from '../server/index.ts';
 import type { SandboxDatabase } from './database.ts';
 import { stored } from './rows.ts';
 
@@ -18,11 +19,6 @@ export function newSecret(): string {
 /** Returns the stored form of a key or token. Both are random, so a plain hash reveals nothing. */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64url');
-}
-
-export function equalSecrets(a: string, b: string): boolean {
-  const hashOf = (value: string) => createHash('sha256').update(value).digest();
-  return timingSafeEqual(hashOf(a), hashOf(b));
 }
 
 /** Signs for this sandbox: with a key of its own, made once and kept in its database. */

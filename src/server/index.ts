@@ -1,4 +1,5 @@
 /** Parts that every HTTP server of the kit needs: app, sandbox and the demo's pages. */
+export { equalSecrets } from './equal-secrets.ts';
 export { EventStreams } from './event-streams.ts';
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { logOutput, type LogOutput } from './log-output.ts';

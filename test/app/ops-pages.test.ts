@@ -59,6 +59,7 @@ describe('with ADMIN_KEY', () => {
     const page = await read('/ops').expect(200);
     expect(page.text).toContain('No runs');
     expect(page.headers['cache-control']).toBe('no-store');
+    expect(lines.join('')).toContain('/ops');
     expect(lines.join('')).not.toContain(adminKey);
     expect(lines.join('')).not.toContain(basic(`admin:${adminKey}`).slice(6));
   });

@@ -17,25 +17,24 @@ interface SealedToken {
 
 /** Replaces a sealed token that was erased. */
 const erased = '';
-const maxOpened = 10_000;
+const maxKnown = 10_000;
 
 /** Launches in a SQL database, their tokens sealed. */
 export class SqlLaunchStore implements LaunchStore {
   #database: AppDatabase;
   #sealer: TokenSealer;
 
-  /** Tokens that were read or written, where no other process writes them: thousands of runs ask again and again. */
-  #known: Map<string, IdentityToken> | null;
+  #isShared: boolean;
+  /** Tokens that were read or written, by launch. If other processes use the database, a token counts only as long as its seal is stored. */
+  #known = new RecentMap<string, { readonly seal: string; readonly held: IdentityToken }>(maxKnown);
   #sealed = joinedReads((ids) => this.#readSealed(ids), { missing: (id) => new Error(`there is no launch ${id}`) });
-  /** Tokens that were opened, by launch. The seal is compared, because other processes may have written another token. */
-  #opened = new RecentMap<string, { readonly seal: string; readonly token: string }>(maxOpened);
   #erasures = 0;
 
   /** `isShared`: other processes use the same database. */
   constructor(database: AppDatabase, sealer: TokenSealer, { isShared = true } = {}) {
     this.#database = database;
     this.#sealer = sealer;
-    this.#known = isShared ? null : new Map();
+    this.#isShared = isShared;
   }
 
   async begunBy(token: string): Promise<string | null> {
@@ -90,23 +89,8 @@ export class SqlLaunchStore implements LaunchStore {
   async forget(ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
     const { numDeletedRows } = await this.#database.deleteFrom('launches').where('id', 'in', ids).executeTakeFirst();
-    this.#dropFromMemory(ids);
+    for (const id of ids) this.#known.delete(id);
     return Number(numDeletedRows);
-  }
-
-  #dropFromMemory(launchIds: readonly string[]): void {
-    for (const id of launchIds) {
-      this.#known?.delete(id);
-      this.#opened.delete(id);
-    }
-  }
-
-  async #open(launchId: string, seal: string): Promise<string> {
-    const opened = this.#opened.get(launchId);
-    if (opened?.seal === seal) return opened.token;
-    const token = await this.#sealer.open(launchId, seal);
-    this.#opened.set(launchId, { seal, token });
-    return token;
   }
 
   async #readSealed(ids: readonly string[]): Promise<Map<string, SealedToken>> {
@@ -121,38 +105,45 @@ export class SqlLaunchStore implements LaunchStore {
   async eraseTokens(launchIds: readonly string[]): Promise<void> {
     if (launchIds.length === 0) return;
     await this.#database.updateTable('launches').set({ sealed_token: erased }).where('id', 'in', launchIds).execute();
-    this.#dropFromMemory(launchIds);
+    for (const id of launchIds) this.#known.delete(id);
     this.#erasures += 1;
   }
 
   tokens(launchId: string): IdentityTokenStore {
     return {
       read: async () => {
-        const known = this.#known?.get(launchId);
-        if (known) return known;
+        const known = this.#known.get(launchId);
+        if (known && !this.#isShared) return known.held;
         const erasures = this.#erasures;
         const row = await this.#sealed(launchId);
-        if (row.sealed_token === erased) throw tokenErased();
-        const expiresAtMs = row.token_expires_at;
-        const held = { token: await this.#open(launchId, row.sealed_token), expiresAtMs };
+        if (row.sealed_token === erased) {
+          this.#known.delete(launchId);
+          throw tokenErased();
+        }
+        if (known?.seal === row.sealed_token) return known.held;
+        const held = {
+          token: await this.#sealer.open(launchId, row.sealed_token),
+          expiresAtMs: row.token_expires_at,
+        };
         // Skipped if the token was erased while it was being read.
-        if (erasures === this.#erasures) this.#known?.set(launchId, held);
+        if (erasures === this.#erasures) this.#known.set(launchId, { seal: row.sealed_token, held });
         return held;
       },
-      write: async ({ token, expiresAtMs }) => {
+      write: async (held) => {
+        const seal = await this.#sealer.seal(launchId, held.token);
         const { numUpdatedRows } = await this.#database
           .updateTable('launches')
           .set({
-            sealed_token: await this.#sealer.seal(launchId, token),
-            latest_token_hash: hashToken(token),
-            token_expires_at: expiresAtMs,
+            sealed_token: seal,
+            latest_token_hash: hashToken(held.token),
+            token_expires_at: held.expiresAtMs,
           })
           .where('id', '=', launchId)
           // A renewal that was under way when the token was erased does not bring one back.
           .where('sealed_token', '!=', erased)
           .executeTakeFirst();
         if (numUpdatedRows === 0n) throw tokenErased();
-        this.#known?.set(launchId, { token, expiresAtMs });
+        this.#known.set(launchId, { seal, held });
       },
     };
   }

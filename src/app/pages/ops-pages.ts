@@ -1,20 +1,18 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { Router, type RequestHandler } from 'express';
 import { rateLimit } from 'express-rate-limit';
+import { KitError } from '../../contract/index.ts';
+import { equalSecrets } from '../../server/index.ts';
 import type { Secret } from '../config.ts';
-import { caseOf, statusOf } from '../runs/desk.ts';
+import { caseOf, spanOf, statusOf } from '../runs/desk.ts';
 import { readFilter } from '../runs/run-filter.ts';
 import type { RunStore } from '../runs/run.ts';
 import { RequestError } from '../web/errors.ts';
 import type { Pages } from './pages.ts';
-import { KitError } from '../../contract/index.ts';
 
 const listedRuns = 100;
 /** Time for which failures are counted by their codes. */
 const countedMs = 86_400_000;
 const wrongKeysPerMinute = 10;
-
-const digestOf = (text: string) => createHash('sha256').update(text).digest();
 
 /** Password of HTTP basic authentication (RFC 7617). Empty: there is none. */
 function passwordIn(header: string | undefined): string {
@@ -25,7 +23,6 @@ function passwordIn(header: string | undefined): string {
 
 /** Lets requests with the admin key pass, under any user name. Wrong keys are limited by address, and the right key works all the same. */
 function adminKeyOnly(key: Secret): RequestHandler {
-  const expected = digestOf(key.reveal());
   const limit = rateLimit({
     ...{ windowMs: 60_000, limit: wrongKeysPerMinute, standardHeaders: 'draft-8', legacyHeaders: false },
     validate: { xForwardedForHeader: false },
@@ -33,7 +30,7 @@ function adminKeyOnly(key: Secret): RequestHandler {
       next(new RequestError(429, 'too_many_keys', 'Too many wrong keys came from this address.')),
   });
   return (req, res, next) => {
-    if (timingSafeEqual(digestOf(passwordIn(req.get('authorization'))), expected)) return next();
+    if (equalSecrets(passwordIn(req.get('authorization')), key.reveal())) return next();
     void limit(req, res, (error?: unknown) => {
       res.set('WWW-Authenticate', 'Basic realm="operators", charset="UTF-8"');
       next(error ?? new RequestError(401, 'admin_key_required', 'This page is for the operators of this app.'));
@@ -60,7 +57,7 @@ export function opsPages({ key, store, pages, now }: OpsPagesOptions): Router {
       problem === null ? store.search({ ...filter, limit: listedRuns }) : [],
       store.failureCodes(now() - countedMs),
     ]);
-    res.type('html').send(pages.render('ops', { status, runs, codes, where, problem, listedRuns }));
+    res.type('html').send(pages.render('ops', { status, runs, codes, where, problem, listedRuns, spanOf }));
   });
   router.get('/runs/:runId', async (req, res) => {
     const found = await caseOf(store, req.params.runId);

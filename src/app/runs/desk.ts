@@ -4,6 +4,12 @@ import type { Run, RunStore, WorkerView } from './run.ts';
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
+/** A length of time for people, such as `90 s` or `5 min`. */
+export function spanOf(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}
+
 export interface FleetStatus {
   readonly workers: readonly WorkerView[];
   /** States with runs. `oldestSeconds`: the longest time that a run has been in an unfinished state. */

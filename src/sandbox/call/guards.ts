@@ -1,8 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { isLoopbackName } from '../../contract/index.ts';
-import { hostNameOf, isLocalRequest, wasForwarded } from '../../server/index.ts';
-import { equalSecrets } from '../secrets.ts';
+import { equalSecrets, hostNameOf, isLocalRequest, wasForwarded } from '../../server/index.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 
 /** `Host` must be a loopback name or the configured one, and named once: a name that an attacker points here is 421. */

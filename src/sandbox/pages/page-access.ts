@@ -1,7 +1,8 @@
 import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type RequestHandler } from 'express';
 import { limitOfWrongKeys, requireAdmin } from '../call/guards.ts';
-import { equalSecrets, type Signer } from '../secrets.ts';
+import { equalSecrets } from '../../server/index.ts';
+import type { Signer } from '../secrets.ts';
 import type { RenderPage } from './page.ts';
 import { fieldsOf } from '../web/form-body.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
