@@ -40,11 +40,13 @@ async function take(page: Page, name: string): Promise<void> {
 }
 
 try {
-  await sandboxCall(sandbox, 'apps', {
-    id: 'reference-app',
-    name: 'Reference app',
-    description: 'Processes a raster after your approval and delivers the result.',
-    launchUrl: `${app.url}/launch`,
+  await sandboxCall(sandbox, 'registerApp', {
+    body: {
+      id: 'reference-app',
+      name: 'Reference app',
+      description: 'Processes a raster after your approval and delivers the result.',
+      launchUrl: `${app.url}/launch`,
+    },
   });
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 } });
   const page = await context.newPage();

@@ -61,8 +61,10 @@ async function benchFirstPages(from: Browser): Promise<void> {
     LOG_LEVEL: 'error',
   });
   try {
-    await sandboxCall(sandbox, 'apps', { id: 'reference-app', name: 'Reference app', launchUrl: `${app.url}/launch` });
-    const { launchUrl } = await sandboxCall<{ launchUrl: string }>(sandbox, 'launches', {});
+    await sandboxCall(sandbox, 'registerApp', {
+      body: { id: 'reference-app', name: 'Reference app', launchUrl: `${app.url}/launch` },
+    });
+    const { launchUrl } = await sandboxCall(sandbox, 'launch', { body: {} });
     for (const path of ['/', '/approvals', '/catalog', '/files', '/inference', '/launches', '/docs'])
       await firstPage(from, `sandbox ${path}`, `${sandbox.url}${path}`);
     const page = await from.newPage();
@@ -217,7 +219,7 @@ async function benchProcessing(from: Browser): Promise<void> {
     await sleep(1_500);
     const waits: number[] = [];
     for (let i = 0; i < loads; i++) {
-      const { token } = await sandboxCall<{ token: string }>(sandbox, 'launches', {});
+      const { token } = await sandboxCall(sandbox, 'launch', { body: {} });
       const at = performance.now();
       const { operationId } = (await (
         await fetch(`${sandbox.url}/public/external-app/operation/${token}`, {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import openInBrowser from 'open';
-import { isLoopbackName } from '../contract/index.ts';
+import { isLoopbackName, type AppManifest } from '../contract/index.ts';
 import { kitFolder, messageOf } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { callerFolder } from './arguments.ts';
@@ -169,9 +169,8 @@ export default defineCommand(import.meta, {
       const sandbox = running.get('sandbox');
       const { app } = urls;
       if (!sandbox || app === '') return;
-      await sandboxCall({ url: sandbox.url, adminKey }, 'apps', {
-        ...(await fetchManifest(app)),
-        launchUrl: `${app}/launch`,
+      await sandboxCall({ url: sandbox.url, adminKey }, 'registerApp', {
+        body: { ...(await fetchManifest(app)), launchUrl: `${app}/launch` },
       });
     }
 
@@ -216,7 +215,7 @@ export default defineCommand(import.meta, {
   },
 });
 
-async function fetchManifest(app: string): Promise<object> {
+async function fetchManifest(app: string): Promise<AppManifest> {
   // The kit's own app answers this.
-  return (await (await fetch(`${app}/manifest`)).json()) as object;
+  return (await (await fetch(`${app}/manifest`)).json()) as AppManifest;
 }

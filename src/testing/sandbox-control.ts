@@ -2,22 +2,20 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
 import { KitError, type AppManifest } from '../contract/index.ts';
-import type { controlAnswers } from '../sandbox/control/answers.ts';
 import type { Permission } from '../sandbox/identity/permissions.ts';
 import type { newFault } from '../sandbox/call/fault.ts';
-import { sandboxCall, type SandboxAddress } from './sandbox-call.ts';
+import { sandboxCall, type SandboxAddress, type SandboxAnswer } from './sandbox-call.ts';
 
-type Answers = { readonly [Name in keyof typeof controlAnswers]: z.output<(typeof controlAnswers)[Name]> };
 /** An operation that the sandbox holds. */
-export type SandboxOperation = Answers['operation'];
+export type SandboxOperation = SandboxAnswer<'approveOperation'>;
 /** A launch that the sandbox has made. */
-export type SandboxLaunch = Answers['newLaunch'];
+export type SandboxLaunch = SandboxAnswer<'launch'>;
 /** The verdict of the referee on a launch. */
-export type SandboxVerdict = Answers['verdict'];
+export type SandboxVerdict = SandboxAnswer<'getVerdict'>;
 /** A permission of an API key (spec 5). */
 export type SandboxPermission = Permission;
 /** A call of the sandbox's trace. */
-export type SandboxCall = Answers['trace']['calls'][number];
+export type SandboxCall = SandboxAnswer<'getTrace'>['calls'][number];
 /** A fault to arm. `docs/rehearse-faults.md` lists its effects. */
 export type SandboxFault = z.input<typeof newFault>;
 
@@ -74,13 +72,11 @@ function anApp(url: string, mode: string) {
 }
 
 export function sandboxControl(sandbox: SandboxAddress): SandboxControl {
-  const call = <Name extends keyof Answers>(path: string, body?: object) =>
-    sandboxCall<Answers[Name]>(sandbox, path, body);
-  const operations = async () => (await call<'operations'>('operations')).operations;
+  const operations = async () => (await sandboxCall(sandbox, 'listOperations', {})).operations;
   async function nextOperation(launchId: string, timeoutMs = 30_000): Promise<SandboxOperation> {
     const giveUpAt = performance.now() + timeoutMs;
     for (;;) {
-      const { operations: asked } = await call<'launch'>(`launches/${launchId}`);
+      const { operations: asked } = await sandboxCall(sandbox, 'getLaunch', { launchId });
       const waiting = asked.find(({ status }) => status === 'REQUESTED');
       if (waiting) return waiting;
       if (performance.now() > giveUpAt)
@@ -91,27 +87,32 @@ export function sandboxControl(sandbox: SandboxAddress): SandboxControl {
       await sleep(lookEveryMs);
     }
   }
-  async function decide(which: WhichOperation, decision: 'approve' | 'reject'): Promise<SandboxOperation> {
-    const id = typeof which === 'string' ? which : (await nextOperation(which.launchId, which.timeoutMs)).operationId;
-    return call<'operation'>(`operations/${id}/${decision}`, {});
+  async function decide(
+    which: WhichOperation,
+    decision: 'approveOperation' | 'rejectOperation',
+  ): Promise<SandboxOperation> {
+    const operationId =
+      typeof which === 'string' ? which : (await nextOperation(which.launchId, which.timeoutMs)).operationId;
+    return sandboxCall(sandbox, decision, { operationId });
   }
 
   return {
     async launch(launchUrl, { userId, renewPolicy, launchMode = 'query', app = anApp(launchUrl, launchMode) } = {}) {
-      await call<'app'>('apps', { ...app, launchUrl, launchMode });
-      return call<'newLaunch'>('launches', { appId: app.id, userId, renewPolicy });
+      await sandboxCall(sandbox, 'registerApp', { body: { ...app, launchUrl, launchMode } });
+      return sandboxCall(sandbox, 'launch', { body: { appId: app.id, userId, renewPolicy } });
     },
-    approve: (which) => decide(which, 'approve'),
-    reject: (which) => decide(which, 'reject'),
+    approve: (which) => decide(which, 'approveOperation'),
+    reject: (which) => decide(which, 'rejectOperation'),
     operations,
     nextOperation,
-    advance: async (advanceMs, launchId) => void (await call<'clock'>('clock', { advanceMs, launchId })),
-    arm: async (fault) => void (await call<'fault'>('faults', fault)),
-    verdict: (launchId) => call<'verdict'>(`launches/${launchId}/verdict`),
-    trace: async (launchId) => (await call<'trace'>(`launches/${launchId}/trace`)).calls,
-    createKey: (permissions) => call<'newKey'>('keys', { permissions }),
-    revokeKey: async (keyId) => void (await sandboxCall(sandbox, `keys/${keyId}`, undefined, 'DELETE')),
-    revoke: async (launchId) => void (await sandboxCall(sandbox, `launches/${launchId}/revoke`, {})),
+    advance: async (advanceMs, launchId) =>
+      void (await sandboxCall(sandbox, 'moveClock', { body: { advanceMs, launchId } })),
+    arm: async (fault) => void (await sandboxCall(sandbox, 'armFault', { body: fault })),
+    verdict: (launchId) => sandboxCall(sandbox, 'getVerdict', { launchId }),
+    trace: async (launchId) => (await sandboxCall(sandbox, 'getTrace', { launchId })).calls,
+    createKey: (permissions) => sandboxCall(sandbox, 'createKey', { body: { permissions: [...permissions] } }),
+    revokeKey: (id) => sandboxCall(sandbox, 'revokeKey', { id }),
+    revoke: (launchId) => sandboxCall(sandbox, 'revokeLaunch', { launchId }),
     reset: async () => void (await sandboxCall(sandbox, 'reset', {})),
   };
 }

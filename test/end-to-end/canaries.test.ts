@@ -118,9 +118,7 @@ test(
     cleanUpLater(() => platform.close());
     const canaries: string[] = [];
     for (let i = 0; i < 16; i++)
-      canaries.push(
-        (await sandboxCall<{ apiKey: string }>(platform, 'keys', { permissions: ['external_app'] })).apiKey,
-      );
+      canaries.push((await sandboxCall(platform, 'createKey', { body: { permissions: ['external_app'] } })).apiKey);
     for (let i = 0; i < 4; i++) canaries.push((await platform.launch('http://127.0.0.1:9/launch')).token);
     const app = await startCarelessApp(platform, canaries);
     const [scenario] = scenarios.filter(({ id }) => id === 'approve-at-once');

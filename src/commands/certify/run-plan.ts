@@ -7,7 +7,7 @@ import type { Challenge } from './challenge.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
 import type { Scenario } from './scenarios.ts';
-import { NotSeen, WatchedLaunch, type ArmedFault } from './watched-launch.ts';
+import { NotSeen, WatchedLaunch } from './watched-launch.ts';
 
 export interface PlanOptions {
   readonly sandbox: SandboxAddress;
@@ -33,14 +33,12 @@ const openTries = 3;
 
 /** Runs the scenarios side by side, each in launches of its own with their own clock and faults. */
 export async function runPlan(scenarios: readonly Scenario[], options: PlanOptions): Promise<ScenarioReport[]> {
-  await sandboxCall(options.sandbox, 'apps', {
-    id: appId,
-    name: 'App under test',
-    launchUrl: options.launchUrl,
-    launchMode: options.launchMode,
+  const { launchUrl, launchMode } = options;
+  await sandboxCall(options.sandbox, 'registerApp', {
+    body: { id: appId, name: 'App under test', launchUrl, launchMode },
   });
-  for (const user of options.users ?? []) await sandboxCall(options.sandbox, 'users', user);
-  const known = (await sandboxCall<{ users: { id: string; email: string }[] }>(options.sandbox, 'users')).users;
+  for (const user of options.users ?? []) await sandboxCall(options.sandbox, 'registerUser', { body: user });
+  const known = (await sandboxCall(options.sandbox, 'listUsers', {})).users;
   const { users: own } = options;
   const users = own ? known.filter(({ email }) => own.some((user) => user.email === email)) : known;
   const run = (some: readonly Scenario[]) =>
@@ -118,11 +116,9 @@ async function prepare(
   userId: string,
   options: PlanOptions,
 ): Promise<{ launch: WatchedLaunch; launchUrl: string; token: string }> {
-  const { launchId, launchUrl, token } = await sandboxCall<{ launchId: string; launchUrl: string; token: string }>(
-    options.sandbox,
-    'launches',
-    { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' },
-  );
+  const { launchId, launchUrl, token } = await sandboxCall(options.sandbox, 'launch', {
+    body: { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' },
+  });
   const launch = new WatchedLaunch(launchId, options);
   if (scenario.tokenAgeMs) await launch.advance(scenario.tokenAgeMs);
   for (const { endpoint, effect, after, times } of scenario.faults ?? [])
@@ -158,7 +154,7 @@ async function judge(
   );
   const verdicts = await Promise.all(launches.map((launch) => launch.verdict()));
   const rules = mergeRules(verdicts);
-  const { faults: there } = await sandboxCall<{ faults: ArmedFault[] }>(sandbox, 'faults');
+  const { faults: there } = await sandboxCall(sandbox, 'listFaults', {});
   const faults = launches.flatMap(({ armed }) =>
     armed.map(({ id, endpoint, effect, times }) => ({
       endpoint,

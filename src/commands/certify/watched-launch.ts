@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
 import { KitError, type OperationStatus } from '../../contract/index.ts';
-import type { controlAnswers } from '../../sandbox/control/answers.ts';
 import { faultText, type newFault } from '../../sandbox/call/fault.ts';
 import { spanText } from '../../sandbox/marketplace/launch-events.ts';
-import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
+import { sandboxCall, type SandboxAddress, type SandboxAnswer } from '../../testing/sandbox-call.ts';
 
-export type TracedCall = z.output<typeof controlAnswers.trace>['calls'][number];
-export type LaunchVerdict = z.output<typeof controlAnswers.verdict>;
-type LaunchView = z.output<typeof controlAnswers.launch>;
-export type ArmedFault = z.output<typeof controlAnswers.faults>['faults'][number];
+export type TracedCall = SandboxAnswer<'getTrace'>['calls'][number];
+export type LaunchVerdict = SandboxAnswer<'getVerdict'>;
+export type ArmedFault = SandboxAnswer<'armFault'>;
 export type FaultEffect = z.output<typeof newFault>['effect'];
 export type FaultEndpoint = z.output<typeof newFault>['endpoint'];
 
@@ -67,11 +65,13 @@ export class WatchedLaunch {
   }
 
   async approve(): Promise<void> {
-    await this.#act('approved', 'by the plan', `operations/${await this.operation()}/approve`);
+    const operationId = await this.operation();
+    await this.#act('approved', 'by the plan', () => sandboxCall(this.#sandbox, 'approveOperation', { operationId }));
   }
 
   async reject(): Promise<void> {
-    await this.#act('rejected', 'by the plan', `operations/${await this.operation()}/reject`);
+    const operationId = await this.operation();
+    await this.#act('rejected', 'by the plan', () => sandboxCall(this.#sandbox, 'rejectOperation', { operationId }));
   }
 
   /** True where the platform refused, as it should by then. */
@@ -86,16 +86,23 @@ export class WatchedLaunch {
   }
 
   async advance(advanceMs: number): Promise<void> {
-    await this.#act('clock moved', `by ${spanText(advanceMs)}`, 'clock', { advanceMs, launchId: this.id });
+    const body = { advanceMs, launchId: this.id };
+    await this.#act('clock moved', `by ${spanText(advanceMs)}`, () =>
+      sandboxCall(this.#sandbox, 'moveClock', { body }),
+    );
   }
 
   async revoke(): Promise<void> {
-    await this.#act('revoked', 'the token', `launches/${this.id}/revoke`);
+    await this.#act('revoked', 'the token', () => sandboxCall(this.#sandbox, 'revokeLaunch', { launchId: this.id }));
   }
 
   async arm(endpoint: FaultEndpoint, effect: FaultEffect, { after = 0, times = 1 } = {}): Promise<void> {
-    const fault = { launchId: this.id, endpoint, effect, after, times };
-    this.armed.push(await this.#act<ArmedFault>('fault armed', `${endpoint}: ${faultText(effect)}`, 'faults', fault));
+    const body = { launchId: this.id, endpoint, effect, after, times };
+    this.armed.push(
+      await this.#act('fault armed', `${endpoint}: ${faultText(effect)}`, () =>
+        sandboxCall(this.#sandbox, 'armFault', { body }),
+      ),
+    );
   }
 
   /** Until a status answer has told the app the decision. */
@@ -147,21 +154,21 @@ export class WatchedLaunch {
   }
 
   /** The newest calls, and the number of all that the sandbox has. */
-  async trace(): Promise<z.output<typeof controlAnswers.trace>> {
-    return sandboxCall(this.#sandbox, `launches/${this.id}/trace`);
+  trace(): Promise<SandboxAnswer<'getTrace'>> {
+    return sandboxCall(this.#sandbox, 'getTrace', { launchId: this.id });
   }
 
-  async verdict(): Promise<LaunchVerdict> {
-    return sandboxCall(this.#sandbox, `launches/${this.id}/verdict`);
+  verdict(): Promise<LaunchVerdict> {
+    return sandboxCall(this.#sandbox, 'getVerdict', { launchId: this.id });
   }
 
-  async #view(): Promise<LaunchView> {
-    return sandboxCall(this.#sandbox, `launches/${this.id}`);
+  #view(): Promise<SandboxAnswer<'getLaunch'>> {
+    return sandboxCall(this.#sandbox, 'getLaunch', { launchId: this.id });
   }
 
-  async #act<T>(kind: string, text: string, path: string, body: object = {}): Promise<T> {
+  async #act<T>(kind: string, text: string, call: () => Promise<T>): Promise<T> {
     const at = new Date().toISOString();
-    const answer = await sandboxCall<T>(this.#sandbox, path, body);
+    const answer = await call();
     this.acts.push({ at, kind, text });
     return answer;
   }

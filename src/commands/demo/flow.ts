@@ -61,7 +61,7 @@ export async function flow(options: Demo, place: DemoPlace, report: Report): Pro
   const run = await startAndFollow(options, input, session, control, launchId, report);
   report.end();
   if (run.state !== 'COMPLETED') return refused(options, run, await countUploadCalls(control, launchId), report);
-  const { userId } = await sandboxCall<{ userId: string }>(place.sandbox, `launches/${launchId}`);
+  const { userId } = await sandboxCall(place.sandbox, 'getLaunch', { launchId });
   return deliver(options, run, userId, place.sandbox, place.folder, report);
 }
 

@@ -20,7 +20,7 @@ export function createAreaMask(
 ): AreaMask {
   if (!srs || !geoTransform)
     throw new KitError('no_place', 'the file has no reference system: a geometry cannot restrict it', { status: 422 });
-  const transform = fromLonLat(gdal, srs);
+  const transform = fromLonLat(srs);
   const polygons = area.type === 'Polygon' ? [area.coordinates] : area.type === 'MultiPolygon' ? area.coordinates : [];
   const [t0 = 0, t1 = 1, t2 = 0, t3 = 0, t4 = 0, t5 = 1] = geoTransform;
   const determinant = t1 * t5 - t2 * t4;

@@ -163,7 +163,7 @@ function toCamelCase(name: string): string {
 /** Box round all layers; null where none has features with a place. `isDegrees`: where they name no reference system. */
 function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null {
   const layers = dataset.layers.map((layer) => layer);
-  const systems = srsOfLayers(gdal, layers);
+  const systems = srsOfLayers(layers);
   const boxes = layers.map((layer, i): Box | null => {
     if (layer.features.count(true) === 0) return null;
     const srs = systems[i];
@@ -179,7 +179,7 @@ function footprint(dataset: gdal.Dataset, isDegrees: boolean): Footprint | null 
       [maxX, maxY],
       [minX, maxY],
     ];
-    const outline = footprintOf(corners, isInDegrees(srs) ? (x, y) => [x, y] : toLonLat(gdal, srs));
+    const outline = footprintOf(corners, isInDegrees(srs) ? (x, y) => [x, y] : toLonLat(srs));
     return outline && boxOf(outline);
   });
   const known = boxes.filter((box) => box !== null);

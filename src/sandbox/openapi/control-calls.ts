@@ -1,294 +1,48 @@
 import * as z from 'zod';
-import { appManifest } from '../../contract/index.ts';
-import { controlAnswers as answers } from '../control/answers.ts';
-import { newFault } from '../call/fault.ts';
-import { clockMove, newKey, traceQuery, verdictQuery } from '../control/routes.ts';
-import { newRateLimit } from '../call/rate-limit.ts';
-import { newUser } from '../identity/users.ts';
-import { newLaunch } from '../marketplace/launches.ts';
+import { controlAnswers } from '../control/answers.ts';
+import { controlCalls as rows, type ControlCall } from '../control/calls.ts';
 import type { DocumentedCall } from './documented-call.ts';
 
-const get = { tag: 'Sandbox', method: 'get', clause: 'Sandbox control', errors: [401, 403, 421, 429, 500] } as const;
-const getOne = { ...get, errors: [401, 403, 404, 421, 429, 500] } as const;
-const post = {
-  tag: 'Sandbox',
-  method: 'post',
-  clause: 'Sandbox control',
-  errors: [400, 401, 403, 404, 409, 415, 421, 429, 500, 507],
-} as const;
-const remove = { ...get, method: 'delete', success: 204, errors: [...get.errors, 507] } as const;
+/** Statuses of errors that follow from the parts of a call. */
+function errorsOf({ method, path, query }: ControlCall): number[] {
+  const always = [401, 403, 421, 429, 500];
+  if (method === 'POST') return [400, 404, 409, 415, 507, ...always];
+  return [
+    ...always,
+    ...(path.includes(':') ? [404] : []),
+    ...(query ? [400] : []),
+    ...(method === 'DELETE' ? [507] : []),
+  ];
+}
+
+/** A row of the table of control calls as it stands in the document. */
+function documented([id, row]: readonly [string, ControlCall]): DocumentedCall {
+  const { method, request, response, otherResponse, ...shared } = row;
+  return {
+    ...shared,
+    id,
+    tag: 'Sandbox',
+    clause: 'Sandbox control',
+    method: method.toLowerCase() as Lowercase<typeof method>,
+    errors: errorsOf(row),
+    ...(request && { json: request }),
+    ...(response && { response: otherResponse ? z.union([response, otherResponse]) : response }),
+  };
+}
 
 /** The sandbox's own calls: no part of the platform. */
 export const controlCalls: readonly DocumentedCall[] = [
   {
-    ...get,
+    tag: 'Sandbox',
+    method: 'get',
+    clause: 'Sandbox control',
     id: 'getHealth',
     description: 'Answers without a key as soon as the sandbox can take calls. Use it as a readiness check.',
     summary: 'Answers once the sandbox is ready',
     path: '/health',
-    response: answers.health,
+    response: controlAnswers.health,
     errors: [],
     isSigned: true,
   },
-  {
-    ...get,
-    id: 'listApps',
-    description: 'Every app that is registered, with its manifest.',
-    summary: 'Registered apps',
-    path: '/sandbox/apps',
-    response: answers.apps,
-  },
-  {
-    ...post,
-    id: 'registerApp',
-    description:
-      'Registers an app, so that users can launch it. The launch address is http or https, without credentials.',
-    example: {
-      id: 'my-app',
-      name: 'My app',
-      description: 'Computes things.',
-      launchUrl: 'http://127.0.0.1:3000/launch',
-      launchMode: 'query',
-    },
-    summary: 'Register an app by its manifest',
-    path: '/sandbox/apps',
-    json: appManifest,
-    success: 201,
-    response: answers.app,
-  },
-  {
-    ...get,
-    id: 'listUsers',
-    description: 'The users who can launch apps.',
-    summary: 'Users of the platform',
-    path: '/sandbox/users',
-    response: answers.users,
-  },
-  {
-    ...post,
-    id: 'registerUser',
-    example: { email: 'ada@example.org', name: 'Ada' },
-    description: 'Adds a user. Each user has a collection of uploads.',
-    summary: 'Register a user',
-    path: '/sandbox/users',
-    json: newUser,
-    success: 201,
-    response: answers.user,
-  },
-  {
-    ...get,
-    id: 'listKeys',
-    description: 'The API keys with their permissions. The keys themselves are stored as hashes and cannot be read.',
-    summary: 'API keys, without the keys themselves',
-    path: '/sandbox/keys',
-    response: answers.keys,
-  },
-  {
-    ...post,
-    id: 'createKey',
-    description:
-      'Makes a key with these permissions, for one app or for any. The answer is the only place that shows the key.',
-    example: { permissions: ['external_app'] },
-    summary: 'Create an API key; it is shown this once',
-    path: '/sandbox/keys',
-    json: newKey,
-    success: 201,
-    response: answers.newKey,
-  },
-  {
-    ...remove,
-    id: 'revokeKey',
-    description: 'Ends a key. Calls with it are then refused.',
-    summary: 'Revoke an API key',
-    path: '/sandbox/keys/:id',
-    errors: getOne.errors,
-  },
-  {
-    ...post,
-    id: 'launch',
-    description:
-      'Launches an app as a user would in the marketplace: makes an identity token and the address to open. Without identifiers it takes the first app and user.',
-    example: { appId: 'reference-app', renewPolicy: 'rotate' },
-    summary: 'Launch an app for a user',
-    path: '/sandbox/launches',
-    json: newLaunch,
-    success: 201,
-    response: answers.newLaunch,
-  },
-  {
-    ...getOne,
-    id: 'getLaunch',
-    description: 'Shows what became of a launch. The identity token is not shown.',
-    summary: 'A launch with its operations and uploads',
-    path: '/sandbox/launches/:launchId',
-    response: answers.launch,
-  },
-  {
-    ...post,
-    id: 'revokeLaunch',
-    description: 'Revokes every identity token of the launch, as if the user had logged out.',
-    summary: 'Revoke the tokens of a launch',
-    path: '/sandbox/launches/:launchId/revoke',
-    success: 204,
-  },
-  {
-    ...getOne,
-    id: 'getOtherCalls',
-    description: 'Calls that carried no identity token of a known launch, secrets redacted, oldest first.',
-    summary: 'Calls that cannot be attributed to a launch',
-    path: '/sandbox/trace',
-    query: traceQuery,
-    response: z.union([answers.trace, answers.har]),
-    errors: [400, ...getOne.errors],
-  },
-  {
-    ...getOne,
-    id: 'getTrace',
-    description:
-      "The calls of the launch as they came in, secrets redacted, oldest first, with the time of the launch's own clock.",
-    summary: 'The calls of a launch, secrets redacted',
-    path: '/sandbox/launches/:launchId/trace',
-    query: traceQuery,
-    response: z.union([answers.trace, answers.har]),
-    errors: [400, ...getOne.errors],
-  },
-  {
-    ...getOne,
-    id: 'getVerdict',
-    description:
-      'Judges the calls of the launch by the rules of section 4.8, and names each violation with the calls that show it.',
-    summary: 'Does the app keep the protocol, rule by rule?',
-    path: '/sandbox/launches/:launchId/verdict',
-    query: verdictQuery,
-    response: answers.verdict,
-    otherMediaTypes: ['application/xml'],
-    errors: [400, ...getOne.errors],
-  },
-  {
-    ...get,
-    id: 'listOperations',
-    description: 'Operations of all launches, newest first, with the parameters that the user reads.',
-    summary: 'The newest 1,000 operations, newest first',
-    path: '/sandbox/operations',
-    response: answers.operations,
-  },
-  {
-    ...post,
-    id: 'approveOperation',
-    description: 'Decides an operation that is REQUESTED. Any other is 409.',
-    summary: 'Approve, as the user would',
-    path: '/sandbox/operations/:operationId/approve',
-    response: answers.operation,
-  },
-  {
-    ...post,
-    id: 'rejectOperation',
-    description: 'Decides an operation that is REQUESTED. Any other is 409.',
-    summary: 'Reject, as the user would',
-    path: '/sandbox/operations/:operationId/reject',
-    response: answers.operation,
-  },
-  {
-    ...get,
-    id: 'getClock',
-    description: 'The time by which tokens, operations and signatures expire.',
-    summary: "The sandbox's time",
-    path: '/sandbox/clock',
-    response: answers.clock,
-  },
-  {
-    ...post,
-    id: 'moveClock',
-    description:
-      "Moves the clock forward, so that expiry can be tested without waiting. With `launchId` only that launch's tokens and operations move.",
-    example: { advanceMs: 3_600_000 },
-    summary: 'Move the clock forward, of all or of one launch',
-    path: '/sandbox/clock',
-    json: clockMove,
-    response: answers.clock,
-  },
-  {
-    ...get,
-    id: 'listFaults',
-    description: 'The faults that are armed, each with the number of calls that it has hit.',
-    summary: 'Armed faults, with how often each fired',
-    path: '/sandbox/faults',
-    response: answers.faults,
-  },
-  {
-    ...post,
-    id: 'armFault',
-    description:
-      'Lets the next matching calls fail in one way: an error status, a delay, a cut connection, a lost answer. With `launchId` it hits the calls of that launch alone.',
-    example: { endpoint: 'upload.chunk', times: 1, effect: { dropResponse: true } },
-    summary: 'Arm a fault',
-    path: '/sandbox/faults',
-    json: newFault,
-    success: 201,
-    response: answers.fault,
-  },
-  {
-    ...remove,
-    id: 'clearFaults',
-    description: 'Removes every armed fault.',
-    summary: 'Disarm all faults',
-    path: '/sandbox/faults',
-  },
-  {
-    ...get,
-    id: 'getRateLimit',
-    description: 'The limit of calls in a minute; null if there is none.',
-    summary: 'How many calls a minute the platform takes',
-    path: '/sandbox/rate-limit',
-    response: answers.rateLimit,
-  },
-  {
-    ...post,
-    id: 'setRateLimit',
-    description: 'Answers calls beyond the limit with 429 and `Retry-After`.',
-    example: { requestsPerMinute: 60 },
-    summary: 'Limit the calls of a minute, of one endpoint or of all together',
-    path: '/sandbox/rate-limit',
-    json: newRateLimit,
-    response: answers.rateLimit,
-  },
-  {
-    ...remove,
-    id: 'clearRateLimit',
-    description: 'Removes the limit.',
-    summary: 'Lift the limit',
-    path: '/sandbox/rate-limit',
-  },
-  {
-    ...getOne,
-    id: 'getUpload',
-    description: 'The parts of an upload that were received, each with its size and SHA-256.',
-    summary: 'The parts of an upload, with their digests',
-    path: '/sandbox/uploads/:id',
-    response: answers.uploadParts,
-  },
-  {
-    ...getOne,
-    id: 'getFile',
-    description: 'The state of a file, its item, and the reason if its processing failed.',
-    summary: 'A file, and why it failed',
-    path: '/sandbox/files/:id',
-    response: answers.file,
-  },
-  {
-    ...getOne,
-    id: 'getJob',
-    description: 'The state of an inference job, and the reason if it failed.',
-    summary: 'An inference job, and why it failed',
-    path: '/sandbox/jobs/:id',
-    response: answers.job,
-  },
-  {
-    ...post,
-    id: 'reset',
-    description: 'Removes launches, files, faults and traces, and sets the clock back. Keys stay.',
-    summary: 'Back to the seeded state; keys stay',
-    path: '/sandbox/reset',
-    response: answers.reset,
-  },
+  ...Object.entries<ControlCall>(rows).map(documented),
 ];

@@ -19,6 +19,6 @@ const job: Job<readonly ProjectedPlace[], (Footprint | null)[]> = (places) =>
       [west + width, north - height],
       [west + width, north],
     ];
-    return footprintOf(corners, toLonLat(gdal, gdal.SpatialReference.fromEPSG(epsg)));
+    return footprintOf(corners, toLonLat(gdal.SpatialReference.fromEPSG(epsg)));
   });
 export default job;
