@@ -93,6 +93,20 @@ export default {
       },
     ]),
     {
+      name: 'own-steps',
+      comment: "the kit's own steps import what a user of the package can import, and other steps",
+      severity: 'error',
+      from: { path: '^src/steps/[^/]+/' },
+      to: { path: '^src/', pathNot: '^src/steps/([^/]+/|(step-kit|raster)\\.ts$)' },
+    },
+    {
+      name: 'work-alone-has-gdal',
+      comment: 'a declaration of a step is read by servers, which load no GDAL',
+      severity: 'error',
+      from: { path: '^src/steps/[^/]+/', pathNot: '/(work|cut)\\.ts$' },
+      to: { path: '^src/steps/raster\\.ts$' },
+    },
+    {
       name: 'not-from-outside',
       comment: 'what users run imports no test and no tool of the laboratory',
       severity: 'error',

@@ -208,7 +208,7 @@ const ofCut = [
     'const source = scene.datasets[0]!;\n  if (!source.srs',
   ),
   one('everything is read at once', cut, 'const stripPixels = 500_000;', 'const stripPixels = Infinity;'),
-  one('an area of any size of number', cut, '.min(-1e9).max(1e9)', ''),
+  one('an area of any size of number', 'src/steps/clip/outside.ts', '.min(-1e9).max(1e9)', ''),
 ];
 
 /** The battery cannot find these in a clip to features: its features stay as small on a large raster, and its input is one raster. */
@@ -261,6 +261,7 @@ const catalogue = 'src/steps/spectral-index/catalogue.ts';
 const bandMath = 'src/steps/band-math/index.ts';
 const expression = 'src/steps/band-math/expression.ts';
 const cog = 'src/steps/cog/index.ts';
+const cogWork = 'src/steps/cog/work.ts';
 const hillshade = 'src/steps/hillshade/index.ts';
 const slope = 'src/steps/slope/index.ts';
 const panSharpen = 'src/steps/pan-sharpen/index.ts';
@@ -272,15 +273,20 @@ const helper = 'src/steps/python/marketplace_step.py';
 const change = 'src/steps/change/index.ts';
 const cloudMask = 'src/steps/cloud-mask/index.ts';
 const aspect = 'src/steps/aspect/index.ts';
-const zonal = 'src/steps/zonal-statistics/index.ts';
+const zonalWork = 'src/steps/zonal-statistics/work.ts';
 const statistics = 'src/steps/zonal-statistics/statistics.ts';
-const clip = 'src/steps/clip/index.ts';
-const clipToFeatures = 'src/steps/clip-to-features/index.ts';
+const clipWork = 'src/steps/clip/work.ts';
+const clipToFeaturesWork = 'src/steps/clip-to-features/work.ts';
 const contours = 'src/steps/contours/index.ts';
+const contoursWork = 'src/steps/contours/work.ts';
 const mosaic = 'src/steps/mosaic/index.ts';
+const mosaicWork = 'src/steps/mosaic/work.ts';
 const polygonize = 'src/steps/polygonize/index.ts';
+const polygonizeWork = 'src/steps/polygonize/work.ts';
 const reproject = 'src/steps/reproject/index.ts';
+const reprojectWork = 'src/steps/reproject/work.ts';
 const harmonize = 'src/steps/harmonize/index.ts';
+const harmonizeWork = 'src/steps/harmonize/work.ts';
 const terrainIndex = 'src/steps/terrain-index/index.ts';
 const colorRelief = 'src/steps/color-relief/index.ts';
 
@@ -368,20 +374,20 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ),
     one(
       'the second band only',
-      cog,
+      cogWork,
       'view, outputPath',
       "(await import('gdal-async')).default.drivers.get('VRT').open((await import('gdal-async')).default.wrapVRT({ bands: [{ sources: [scene.onlyRaster().bands.get(2)] }] })), outputPath",
     ),
     one(
       'an estimate for a smaller output',
       cog,
-      'async run(',
-      'estimate: () => ({ outputBytes: 10, seconds: 1, memoryBytes: 1e6 }),\n  async run(',
+      'work: () =>',
+      'estimate: () => ({ outputBytes: 10, seconds: 1, memoryBytes: 1e6 }),\n  work: () =>',
     ),
     one('half a raster', raster, "'OVERVIEWS=IGNORE_EXISTING'", "'OVERVIEWS=IGNORE_EXISTING', 'TARGET_SRS=EPSG:32634'"),
     one(
       'nothing but the first band',
-      cog,
+      cogWork,
       'view, outputPath',
       "(await import('gdal-async')).default.drivers.get('VRT').open((await import('gdal-async')).default.wrapVRT({ bands: [{ sources: [scene.onlyRaster().bands.get(1)] }] })), outputPath",
     ),
@@ -389,15 +395,15 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('an output of another name', cog, "fileName: 'cog.tif'", "fileName: 'other.tif', optional: true"),
     one(
       'nothing is written',
-      cog,
+      cogWork,
       'raster.writeCog(view, outputPath, parameters, share(0, 1));',
       'scene.onlyRaster();',
     ),
-    one('it is written to another place', cog, 'outputPath, parameters', "outputPath + '.tif', parameters"),
-    one('no progress', cog, 'share(0, 1)', '{ ...share(0, 1), progress: () => {} }'),
+    one('it is written to another place', cogWork, 'outputPath, parameters', "outputPath + '.tif', parameters"),
+    one('no progress', cogWork, 'share(0, 1)', '{ ...share(0, 1), progress: () => {} }'),
     one(
       'an end before the end',
-      cog,
+      cogWork,
       'share(0, 1)',
       "{ ...share(0, 1), progress: () => { throw new Error('half'); } }",
     ),
@@ -423,14 +429,14 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ),
     one(
       'the input is written to',
-      cog,
+      cogWork,
       'raster.writeCog(view',
       "(await import('node:fs')).appendFileSync(scene.datasets[0]!.description, ' '); raster.writeCog(view",
     ),
     one('no bounds', cog, '.literal([256, 512, 1024])', '.number().transform((side) => side as 256)'),
     one(
       'everything is read at once',
-      cog,
+      cogWork,
       'raster.writeCog(view',
       'const all = scene.onlyRaster(); all.bands.get(1).pixels.read(0, 0, all.rasterSize.x, all.rasterSize.y); raster.writeCog(view',
     ),
@@ -592,15 +598,25 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
   ],
   'zonal-statistics': [
     ...ofAreas,
-    one('a cancel is not looked at', zonal, 'signal.throwIfAborted();', ''),
+    one('a cancel is not looked at', zonalWork, 'signal.throwIfAborted();', ''),
     one(
       'zones without a pixel are left out',
-      zonal,
+      zonalWork,
       'results.push(properties);',
       'if (ofBand.count > 0) results.push(properties);',
     ),
-    one('a run without any pixel is none', zonal, 'results.every(({ count }) => count === 0)', 'results.length === 0'),
-    one('an unknown field is nobody', zonal, "parameters.label !== '' && !layer", "parameters.label === '' && !layer"),
+    one(
+      'a run without any pixel is none',
+      zonalWork,
+      'results.every(({ count }) => count === 0)',
+      'results.length === 0',
+    ),
+    one(
+      'an unknown field is nobody',
+      zonalWork,
+      "parameters.label !== '' && !layer",
+      "parameters.label === '' && !layer",
+    ),
     one('zones are always numbered', zones, "label === '' ? undefined", 'label !== null ? undefined'),
     one('zones are numbered from 0', zones, 'String(i + 1)', 'String(i)'),
     one('the deviation of a sample', statistics, 'this.#squares / this.count', 'this.#squares / (this.count - 1)'),
@@ -611,10 +627,15 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('no values have a mean of 0', statistics, 'this.count === 0 ? null : value', 'value'),
     one('a percentile too high', statistics, 'share * (values.length - 1);', 'share * values.length;'),
     one('the last class is the majority', statistics, 'if (count > most)', 'if (count > 0)'),
-    one('each pixel counts whole', zonal, 'statistics[k]!.add(strip[n]!, weights[n])', 'statistics[k]!.add(strip[n]!)'),
+    one(
+      'each pixel counts whole',
+      zonalWork,
+      'statistics[k]!.add(strip[n]!, weights[n])',
+      'statistics[k]!.add(strip[n]!)',
+    ),
     one(
       'the first band for all',
-      zonal,
+      zonalWork,
       'parameters.allBands ? scene.bands.filter(isNotAlpha) :',
       'parameters.allBands ? [scene.bands[0]!] :',
     ),
@@ -626,7 +647,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ...ofCut,
     one(
       'the first polygon alone',
-      clip,
+      clipWork,
       'polygonsOf(job.parameters.area)',
       'polygonsOf(job.parameters.area).slice(0, 1)',
     ),
@@ -637,53 +658,53 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ...ofCut.filter(({ name }) => !notOfFeatures.includes(name)),
     one(
       'the field is not looked at',
-      clipToFeatures,
+      clipToFeaturesWork,
       "field === '' || label === value",
       "field === '' || label !== null",
     ),
-    one('an unknown field is nobody', clipToFeatures, "field !== '' && !known", "field === '' && !known"),
-    one('a value that nobody has is all', clipToFeatures, 'if (chosen.length === 0)', 'if (chosen.length < 0)'),
+    one('an unknown field is nobody', clipToFeaturesWork, "field !== '' && !known", "field === '' && !known"),
+    one('a value that nobody has is all', clipToFeaturesWork, 'if (chosen.length === 0)', 'if (chosen.length < 0)'),
     one('overlaps are holes', cut, 'isInside[at + column]! |= ofOne[i]!', 'isInside[at + column]! ^= ofOne[i]!'),
   ],
   contours: [
-    one('the interval is not looked at', contours, 'interval: parameters.interval,', 'interval: 10,'),
-    one('twice the interval', contours, 'interval: parameters.interval,', 'interval: 2 * parameters.interval,'),
-    one('fields swapped', contours, 'idField: 0,\n      elevField: 1,', 'idField: 1,\n      elevField: 0,'),
-    one('no heights', contours, 'elevField: 1,', ''),
-    one('no numbers', contours, 'idField: 0,', ''),
-    one('the first band always', contours, 'scene.findBand(parameters.band)', 'scene.bands[0]!'),
-    one('gaps are heights', contours, '...(heights.noDataValue !== null && { nodata: heights.noDataValue }),', ''),
-    one('heights are whole', contours, "'elevation', gdal.OFTReal", "'elevation', gdal.OFTInteger"),
-    one('another field', contours, "new gdal.FieldDefn('elevation'", "new gdal.FieldDefn('height'"),
+    one('the interval is not looked at', contoursWork, 'interval: parameters.interval,', 'interval: 10,'),
+    one('twice the interval', contoursWork, 'interval: parameters.interval,', 'interval: 2 * parameters.interval,'),
+    one('fields swapped', contoursWork, 'idField: 0,\n      elevField: 1,', 'idField: 1,\n      elevField: 0,'),
+    one('no heights', contoursWork, 'elevField: 1,', ''),
+    one('no numbers', contoursWork, 'idField: 0,', ''),
+    one('the first band always', contoursWork, 'scene.findBand(parameters.band)', 'scene.bands[0]!'),
+    one('gaps are heights', contoursWork, '...(heights.noDataValue !== null && { nodata: heights.noDataValue }),', ''),
+    one('heights are whole', contoursWork, "'elevation', gdal.OFTReal", "'elevation', gdal.OFTInteger"),
+    one('another field', contoursWork, "new gdal.FieldDefn('elevation'", "new gdal.FieldDefn('height'"),
     one(
       'a field too many',
-      contours,
+      contoursWork,
       "layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger));",
       "layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger)); made.layers.create('more', dataset.srs, gdal.wkbPoint);",
     ),
-    one('no lines', contours, 'src: heights,', 'src: heights, fixedLevels: [-1e6],'),
-    one('one line', contours, 'src: heights,', 'src: heights, fixedLevels: [25],'),
-    one('no progress', contours, 'generating.progress(fraction)', 'undefined'),
+    one('no lines', contoursWork, 'src: heights,', 'src: heights, fixedLevels: [-1e6],'),
+    one('one line', contoursWork, 'src: heights,', 'src: heights, fixedLevels: [25],'),
+    one('no progress', contoursWork, 'generating.progress(fraction)', 'undefined'),
     one('an output of another name', contours, "fileName: 'contours.gpkg'", "fileName: 'other.gpkg', optional: true"),
     one('another promise', contours, "geometry: 'LineString'", "geometry: 'MultiLineString'"),
     one('a promise of another type', contours, "elevation: 'real'", "elevation: 'string'"),
     one(
       'nothing is written',
-      contours,
+      contoursWork,
       "gdal.drivers.get('GPKG').create(outputs.contours)",
       "gdal.drivers.get('GPKG').create(outputs.contours + '.gpkg')",
     ),
     one(
       'the input is written to',
-      contours,
+      contoursWork,
       'made.close();',
       "made.close(); (await import('node:fs')).appendFileSync(dataset.description, ' ');",
     ),
     one('an interval of 0', contours, '.min(0.001)\n      .max(10_000)', '.max(10_000)'),
-    one('noise', contours, 'made.close();', "made.close(); if (Math.random() < 0.5) throw new Error('noise');"),
+    one('noise', contoursWork, 'made.close();', "made.close(); if (Math.random() < 0.5) throw new Error('noise');"),
     one(
       'pixels in place of the map',
-      contours,
+      contoursWork,
       'src: heights,',
       "src: gdal.translate('/vsimem/placed.tif', dataset, ['-a_ullr', '0', '10', '10', '0']).bands.get(heights.id!),",
     ),
@@ -691,19 +712,24 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
   mosaic: [
     ...ofWarps,
     ...ofCogs(),
-    one('bands are not compared', mosaic, 'if (other)', 'if (!first)'),
+    one('bands are not compared', mosaicWork, 'if (other)', 'if (!first)'),
     one(
       'names are not compared',
-      mosaic,
+      mosaicWork,
       'typeOf(sceneBand.band) === typeOf(other.band) && isSameName',
       'typeOf(sceneBand.band) === typeOf(other.band)',
     ),
-    one('types are not compared', mosaic, 'typeOf(sceneBand.band) === typeOf(other.band) && isSameName', 'isSameName'),
-    one('a name like its file is none', mosaic, 'name === description || name !==', 'name !=='),
-    one('the number of bands is not compared', mosaic, 'ofA.length === ofB.length &&', ''),
+    one(
+      'types are not compared',
+      mosaicWork,
+      'typeOf(sceneBand.band) === typeOf(other.band) && isSameName',
+      'isSameName',
+    ),
+    one('a name like its file is none', mosaicWork, 'name === description || name !==', 'name !=='),
+    one('the number of bands is not compared', mosaicWork, 'ofA.length === ofB.length &&', ''),
     one(
       'a pixel too many',
-      mosaic,
+      mosaicWork,
       'Math.ceil(distance / size - 1e-6) * size',
       'Math.ceil(distance / size + 1e-6) * size',
     ),
@@ -711,63 +737,68 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one('an output of another name', mosaic, "fileName: 'mosaic.tif'", "fileName: 'other.tif', optional: true"),
   ],
   polygonize: [
-    one('gaps are areas', polygonize, 'mask![i] = isThere ? 1 : 0;', 'mask![i] = 1;'),
+    one('gaps are areas', polygonizeWork, 'mask![i] = isThere ? 1 : 0;', 'mask![i] = 1;'),
     one(
       'real numbers are rounded',
-      polygonize,
+      polygonizeWork,
       'isThere && !Number.isSafeInteger(value)',
       'isThere && Number.isNaN(value)',
     ),
-    one('a class too many', polygonize, 'classes![i] = isThere ? value : 0;', 'classes![i] = isThere ? value + 1 : 0;'),
-    one('the choice of band is not looked at', polygonize, 'scene.findBand(parameters.band)', 'scene.bands[0]!'),
-    one('no values', polygonize, 'pixValField: 0,', ''),
-    one('corners connect', polygonize, 'pixValField: 0,', 'pixValField: 0, connectedness: 8,'),
-    one('the smallest is not looked at', polygonize, 'if (geometry.getArea() < smallest) return;', ''),
-    one('the smallest alone', polygonize, 'geometry.getArea() < smallest', 'geometry.getArea() > smallest'),
+    one(
+      'a class too many',
+      polygonizeWork,
+      'classes![i] = isThere ? value : 0;',
+      'classes![i] = isThere ? value + 1 : 0;',
+    ),
+    one('the choice of band is not looked at', polygonizeWork, 'scene.findBand(parameters.band)', 'scene.bands[0]!'),
+    one('no values', polygonizeWork, 'pixValField: 0,', ''),
+    one('corners connect', polygonizeWork, 'pixValField: 0,', 'pixValField: 0, connectedness: 8,'),
+    one('the smallest is not looked at', polygonizeWork, 'if (geometry.getArea() < smallest) return;', ''),
+    one('the smallest alone', polygonizeWork, 'geometry.getArea() < smallest', 'geometry.getArea() > smallest'),
     one(
       'a length for an area',
-      polygonize,
+      polygonizeWork,
       'geometry.getArea() < smallest',
       '(geometry as unknown as { boundary(): { getLength(): number } }).boundary().getLength() < smallest',
     ),
     one(
       'values are lost where outlines change',
-      polygonize,
+      polygonizeWork,
       "polygon.fields.set({ value: feature.fields.get('value') as number });",
       '',
     ),
-    one('the tolerance is not looked at', polygonize, 'tolerance === 0 && smallest === 0', 'smallest === 0'),
+    one('the tolerance is not looked at', polygonizeWork, 'tolerance === 0 && smallest === 0', 'smallest === 0'),
     one(
       'boxes in place of outlines',
-      polygonize,
+      polygonizeWork,
       'geometry.simplifyPreserveTopology(tolerance)',
       '(geometry.convexHull() as typeof geometry)',
     ),
     one(
       'half the tolerance',
-      polygonize,
+      polygonizeWork,
       'geometry.simplifyPreserveTopology(tolerance)',
       'geometry.simplifyPreserveTopology(tolerance / 2)',
     ),
     one(
       'buffers in place of outlines',
-      polygonize,
+      polygonizeWork,
       'geometry.simplifyPreserveTopology(tolerance)',
       '(geometry.buffer(tolerance, 2) as typeof geometry)',
     ),
     one('a promise of another shape', polygonize, "geometry: 'Polygon',", "geometry: 'MultiPolygon',"),
     one('an output of another name', polygonize, "fileName: 'areas.gpkg'", "fileName: 'other.gpkg', optional: true"),
-    one('no progress', polygonize, 'finding.progress(fraction)', 'undefined'),
-    one('nothing is written', polygonize, 'isPlain ? outputs.areas : ', 'false ? outputs.areas : '),
+    one('no progress', polygonizeWork, 'finding.progress(fraction)', 'undefined'),
+    one('nothing is written', polygonizeWork, 'isPlain ? outputs.areas : ', 'false ? outputs.areas : '),
     one(
       'the input is written to',
-      polygonize,
+      polygonizeWork,
       'signal.throwIfAborted();\n    if',
       "(await import('node:fs')).appendFileSync(dataset.description, ' ');\n    if",
     ),
     one(
       'noise',
-      polygonize,
+      polygonizeWork,
       'signal.throwIfAborted();\n    if',
       "if (Math.random() < 0.5) throw new Error('noise');\n    if",
     ),
@@ -778,35 +809,35 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ...ofWarps.filter(
       ({ name }) => !['sources that differ are warped as they are', 'the scale is lost'].includes(name),
     ),
-    one('always the nearest', reproject, "['-r', parameters.resampling]", "['-r', 'near']"),
+    one('always the nearest', reprojectWork, "['-r', parameters.resampling]", "['-r', 'near']"),
     ...ofCogs(),
     one(
       'the pixel size is not looked at',
-      reproject,
+      reprojectWork,
       'parameters.pixelSize === undefined ? []',
       'parameters.pixelSize !== null ? []',
     ),
     one(
       'half the pixel size',
-      reproject,
+      reprojectWork,
       "['-tr', parameters.pixelSize, parameters.pixelSize]",
       "['-tr', parameters.pixelSize / 2, parameters.pixelSize / 2]",
     ),
     one(
       'pixels are not square',
-      reproject,
+      reprojectWork,
       "['-tr', parameters.pixelSize, parameters.pixelSize]",
       "['-tr', parameters.pixelSize, parameters.pixelSize / 2]",
     ),
     one(
       'the first band alone',
-      reproject,
+      reprojectWork,
       'sourcesOf(inputs.input),',
       "sourcesOf(inputs.input, [gdal.translate('/vsimem/first.tif', source, ['-b', '1'])]).map((one) => ({ ...one, bands: one.bands.slice(0, 1) })),",
     ),
     one(
       'bands swapped',
-      reproject,
+      reprojectWork,
       'sourcesOf(inputs.input),',
       "sourcesOf(inputs.input, [gdal.translate('/vsimem/swapped.tif', source, source.bands.count() > 1 ? ['-b', '2', '-b', '1'] : [])]),",
     ),
@@ -818,17 +849,17 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     ...ofPixels.filter(({ name }) => name !== 'infinity is a value'),
     ...ofEachStrip,
     ...ofRasters,
-    one('the coarsest for the finest', harmonize, "=== 'finest' ? 0 : -1", "=== 'finest' ? -1 : 0"),
+    one('the coarsest for the finest', harmonizeWork, "=== 'finest' ? 0 : -1", "=== 'finest' ? -1 : 0"),
     one(
       'bands in their own order',
-      harmonize,
+      harmonizeWork,
       'names.map((name) => scene.findBand(name))',
       'scene.bands.filter(({ names: own }) => own.some((name) => names.includes(name)))',
     ),
-    one('nothing is moved', harmonize, 'const isSame = isSameGrid(source, like);', 'const isSame = true;'),
-    one('the method is not looked at', harmonize, "isSame ? 'near' : method", "'near'"),
-    one('the first band for each', harmonize, 'out[i] = inputs[k]![i]!', 'out[i] = inputs[0]![i]!'),
-    one('the grid of the first band', harmonize, ': scene.findBand(parameters.grid);', ': chosen[0]!;'),
+    one('nothing is moved', harmonizeWork, 'const isSame = isSameGrid(source, like);', 'const isSame = true;'),
+    one('the method is not looked at', harmonizeWork, "isSame ? 'near' : method", "'near'"),
+    one('the first band for each', harmonizeWork, 'out[i] = inputs[k]![i]!', 'out[i] = inputs[0]![i]!'),
+    one('the grid of the first band', harmonizeWork, ': scene.findBand(parameters.grid);', ': chosen[0]!;'),
     one('another promise', harmonize, "bands: 'any'", "bands: [{ description: 'x', dataType: 'Byte' }]"),
   ],
   'terrain-index': [

@@ -78,7 +78,7 @@ export function writeCog(
   const written = gdal.drivers.get('GTiff').open(path, 'r');
   const stored = written.srs;
   written.close();
-  requireStored(gdal, source, stored);
+  requireStored(source, stored);
 }
 
 /** Statistics of stored numbers of each band, as GDAL defines them. Null for complex numbers. */

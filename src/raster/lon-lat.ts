@@ -1,4 +1,4 @@
-import type Gdal from 'gdal-async';
+import gdal from 'gdal-async';
 
 /** Longitude and latitude in degrees, WGS84. */
 export type LonLat = readonly [number, number];
@@ -6,7 +6,7 @@ export type LonLat = readonly [number, number];
 const northThenEast = /AXIS\["[^"]*",NORTH\],AXIS\["[^"]*",EAST\]/;
 
 /** True if northings or latitudes come first. A CRS without an EPSG code has the axes of its WKT, those after the projection if it is projected. */
-const isNorthFirst = (srs: Gdal.SpatialReference) => {
+const isNorthFirst = (srs: gdal.SpatialReference) => {
   const wkt = srs.toWKT();
   const ownAxes = wkt.slice(Math.max(0, wkt.lastIndexOf('PROJECTION[')));
   return srs.EPSGTreatsAsLatLong() || srs.EPSGTreatsAsNorthingEasting() || northThenEast.test(ownAxes);
@@ -17,7 +17,7 @@ const isNorthFirst = (srs: Gdal.SpatialReference) => {
  * axis comes first in the data: the CRS is made anew, whose axes are the authority's, and what the
  * authority turns round is turned back (data always comes easting or longitude first).
  */
-export function toLonLat(gdal: typeof Gdal, srs: Gdal.SpatialReference): (x: number, y: number) => LonLat | null {
+export function toLonLat(srs: gdal.SpatialReference): (x: number, y: number) => LonLat | null {
   const source = gdal.SpatialReference.fromWKT(srs.toWKT());
   const isTurned = isNorthFirst(source);
   const target = gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84 +no_defs');
@@ -33,10 +33,7 @@ export function toLonLat(gdal: typeof Gdal, srs: Gdal.SpatialReference): (x: num
 }
 
 /** The other way: longitude and latitude to easting and northing (or longitude and latitude) as the CRS's data has them. */
-export function fromLonLat(
-  gdal: typeof Gdal,
-  srs: Gdal.SpatialReference,
-): (lon: number, lat: number) => readonly [number, number] {
+export function fromLonLat(srs: gdal.SpatialReference): (lon: number, lat: number) => readonly [number, number] {
   const target = gdal.SpatialReference.fromWKT(srs.toWKT());
   const isTurned = isNorthFirst(target);
   const transformation = new gdal.CoordinateTransformation(

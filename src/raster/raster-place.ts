@@ -13,7 +13,7 @@ export function footprintOfRaster(dataset: gdal.Dataset): Footprint | null {
     (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),
   ];
   const { x, y } = rasterSize;
-  return footprintOf([corner(0, 0), corner(0, y), corner(x, y), corner(x, 0)], toLonLat(gdal, srs));
+  return footprintOf([corner(0, 0), corner(0, y), corner(x, y), corner(x, 0)], toLonLat(srs));
 }
 
 /** Null if the reference system has no code of EPSG. */

@@ -1,4 +1,4 @@
-import type Gdal from 'gdal-async';
+import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { degreesPerUnit, fromTransform } from './affine.ts';
 import { toLonLat, type LonLat } from './lon-lat.ts';
@@ -11,16 +11,15 @@ const tolerance = 1e-6;
  * does not store every reference system.
  */
 export function requireStored(
-  gdal: typeof Gdal,
-  { srs, geoTransform, rasterSize: { x, y } }: Pick<Gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>,
-  stored: Gdal.SpatialReference | null,
+  { srs, geoTransform, rasterSize: { x, y } }: Pick<gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>,
+  stored: gdal.SpatialReference | null,
 ): void {
   // A local system lies nowhere on Earth.
   if (!srs || !geoTransform || !(srs.isGeographic() || srs.isProjected())) return;
   const places = [0, x / 2, x].flatMap((column) =>
     [0, y / 2, y].map((row) => fromTransform(geoTransform, column, row)),
   );
-  if (stored && (isEqual(srs, stored) || liesAlike(gdal, srs, stored, places))) return;
+  if (stored && (isEqual(srs, stored) || liesAlike(srs, stored, places))) return;
   const name = /^\w+\["([^"]*)"/.exec(srs.toWKT())?.[1] ?? 'of the raster';
   throw new KitError(
     'crs_not_stored',
@@ -29,19 +28,14 @@ export function requireStored(
   );
 }
 
-function isEqual(srs: Gdal.SpatialReference, other: Gdal.SpatialReference): boolean {
-  const unitOf = (system: Gdal.SpatialReference) => degreesPerUnit(system) ?? system.getLinearUnits().value;
+function isEqual(srs: gdal.SpatialReference, other: gdal.SpatialReference): boolean {
+  const unitOf = (system: gdal.SpatialReference) => degreesPerUnit(system) ?? system.getLinearUnits().value;
   return srs.isSame(other) && Math.abs(unitOf(srs) / unitOf(other) - 1) < 1e-9;
 }
 
-function liesAlike(
-  gdal: typeof Gdal,
-  srs: Gdal.SpatialReference,
-  other: Gdal.SpatialReference,
-  places: readonly LonLat[],
-): boolean {
+function liesAlike(srs: gdal.SpatialReference, other: gdal.SpatialReference, places: readonly LonLat[]): boolean {
   try {
-    const [ofOne, ofOther] = [toLonLat(gdal, srs), toLonLat(gdal, other)];
+    const [ofOne, ofOther] = [toLonLat(srs), toLonLat(other)];
     return places.every(([x, y]) => {
       const [a, b] = [ofOne(x, y), ofOther(x, y)];
       if (a === null || b === null) return a === b;

@@ -138,7 +138,7 @@ export async function writeSyntheticScene(path: string, { kind, size, place, shi
 
 /** Writes the quarters of the synthetic scene of that size as GeoJSON with a field `zone`, north-western first. Gives the path. */
 export function writeSyntheticZones(path: string, size: number): string {
-  const lonLat = toLonLat(gdal, gdal.SpatialReference.fromEPSG(utm33n));
+  const lonLat = toLonLat(gdal.SpatialReference.fromEPSG(utm33n));
   const half = (size / 2) * pixelSizeM;
   const at = (column: number, row: number) => lonLat(originM[0] + column * half, originM[1] - row * half);
   const features = [0, 1].flatMap((row) =>

@@ -22,44 +22,9 @@ import slope from './slope/index.ts';
 import spectralIndex from './spectral-index/index.ts';
 import terrainIndex from './terrain-index/index.ts';
 
-export {
-  defineStep,
-  inputsOf,
-  mainInput,
-  outputsOf,
-  z,
-  type AnyStep,
-  type BandDeclaration,
-  type EstimateInput,
-  type FileOutput,
-  type InputDeclaration,
-  type InputOf,
-  type OutputDeclaration,
-  type RasterInput,
-  type RasterOutput,
-  type Step,
-  type StepDeclaration,
-  type StepEstimate,
-  type StepJob,
-  type VectorInput,
-  type VectorOutput,
-} from './step.ts';
-export {
-  definePixelStep,
-  writePixels,
-  type BlockFunction,
-  type PixelGrid,
-  type PixelOutput,
-  type PixelStep,
-} from './pixel-step.ts';
-export { readingOf, readingParameters, type ReadingParameters } from './reading.ts';
-export { estimateCog } from './estimate.ts';
-export { area, band, crs, date, ownFile, resampling, resamplings, type ParameterWords } from './parameters.ts';
-export type { Area, AreaLimits } from './area.ts';
-export type { PreviewStyle } from '../raster/preview.ts';
-export { command, type Command, type CommandJob } from './command.ts';
+export * from './step-kit.ts';
 export { ExpressionError, parseExpression, type Expression } from './band-math/expression.ts';
-export { onnxModel, type OnnxModelOptions } from './onnx-model/index.ts';
+export { onnxModel, type OnnxModelOptions } from './onnx-model.ts';
 export { spectralIndices, type SpectralIndex } from './spectral-index/catalogue.ts';
 export { spectralIndexFrom } from './spectral-index/index.ts';
 export {
@@ -86,23 +51,3 @@ export {
   terrainIndex,
   zonalStatistics,
 };
-/** Types of a step's inputs, outputs and job. */
-export type { CommandFile, CommandRun, PixelProgram } from './command.ts';
-export type { PixelFunctions, PixelStepOutput } from './pixel-step.ts';
-export type { JobContext } from '../child/protocol.ts';
-export type {
-  BandReader,
-  ItemBand,
-  ItemFacts,
-  ReadableBand,
-  Reading,
-  Scaling,
-  ValueScale,
-} from '../raster/band-reader.ts';
-export type { OutputValues, Readable, Strip } from '../raster/block-walk.ts';
-export type { RasterClass } from '../raster/class-table.ts';
-export type { CogOptions, Grid, NewRaster } from '../raster/cog.ts';
-export type { Features } from '../raster/features.ts';
-export type { BandGrid, NamedBand } from '../raster/match-band.ts';
-export type { Scene, SceneBand } from '../raster/scene.ts';
-export type { SyntheticKind } from '../raster/synthetic-bands.ts';

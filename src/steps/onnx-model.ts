@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { KitError } from '../../contract/kit-error.ts';
-import { classColors } from '../../raster/class-table.ts';
-import { modelFile, type Model } from '../../raster/model/model-file.ts';
-import { estimateCog } from '../estimate.ts';
-import { defineStep, z, type AnyStep } from '../step.ts';
-import { codeOf } from '../../files/index.ts';
+import { KitError } from '../contract/kit-error.ts';
+import { classColors } from '../raster/class-table.ts';
+import { modelFile, type Model } from '../raster/model/model-file.ts';
+import { estimateCog } from './estimate.ts';
+import { defineStep, z, type AnyStep } from './step.ts';
+import { codeOf } from '../files/index.ts';
 
 /** Options of `onnxModel`: the folder of the model, and the words of its form. */
 export interface OnnxModelOptions {
@@ -58,7 +58,7 @@ export function onnxModel({ folder: given, id, description, ...words }: OnnxMode
       const bands = model.bands.map((name) => scene.findBand(name));
       const first = bands[0]!;
       for (const band of bands) raster.requireSameGrid(first, band);
-      const { classify } = await import('../../raster/model/classify.ts').catch((cause: unknown) => {
+      const { classify } = await import('../raster/model/classify.ts').catch((cause: unknown) => {
         if (codeOf(cause) !== 'ERR_MODULE_NOT_FOUND') throw cause;
         throw new KitError(
           'not_installed',

@@ -4,6 +4,7 @@ import type * as z from 'zod';
 /** The schema language of parameters: the kit's own copy. */
 export * as z from 'zod';
 import type { SourceType } from '../contract/index.ts';
+import { KitError } from '../contract/kit-error.ts';
 import type { createRaster, gridOf, nameBands, writeCog } from '../raster/cog.ts';
 import type { JobContext } from '../child/in-child.ts';
 import type { PreviewStyle } from '../raster/preview.ts';
@@ -199,7 +200,7 @@ export interface StepJob<
    * Use it for a COG that you write in another way.
    */
   readonly metadata: Readonly<Record<string, string>>;
-  /** GDAL itself. To open further files, don't: paths in an input must not decide what is read. */
+  /** GDAL itself, as a `work` module imports it. To open further files, don't: paths in an input must not decide what is read. */
   readonly gdal: typeof gdal;
   readonly raster: {
     readonly createRaster: typeof createRaster;
@@ -231,14 +232,25 @@ export interface StepJob<
   readonly share: (from: number, to: number) => JobContext;
 }
 
-interface StepFunctions<Parameters extends z.ZodObject, Outputs extends string, Takes extends Inputs> {
+interface StepFunctions<Parameters extends z.ZodObject> {
   readonly parameters: Parameters;
   /** Bands that the step takes beside those of its `band` parameters, by the parameter that they follow from: checked like those. Default: none. */
   needs?(parameters: z.output<Parameters>): Readonly<Record<string, readonly string[]>>;
   /** From metadata alone (of the first input with rasters), shown to the user and told in the operation before anybody approves. Default: no estimate. */
   estimate?(input: EstimateInput, parameters: z.output<Parameters>): StepEstimate;
-  run(job: StepJob<z.output<Parameters>, Outputs, Takes>): Promise<void>;
 }
+
+/** What a step does: `run`, or `work` in a module of its own. */
+type StepWork<Job> =
+  | { run(job: Job): Promise<void>; readonly work?: never }
+  | {
+      /**
+       * The module whose default export does the work: `() => import('./work.ts')`. Only the confined child loads it, so it may
+       * import GDAL and `marketplace-app-kit/raster`. A server reads the declaration without them.
+       */
+      readonly work: () => Promise<{ readonly default: (job: Job) => Promise<void> }>;
+      readonly run?: never;
+    };
 
 /** Takes an `input`, or `inputs` by name; leaves one raster as its `output`, or `outputs` by name. */
 export type Step<
@@ -246,7 +258,8 @@ export type Step<
   Outputs extends string = 'output',
   Takes extends Inputs = Inputs,
 > = Omit<StepDeclaration, 'inputs' | 'output' | 'outputs'> &
-  StepFunctions<Parameters, Outputs, Takes> & {
+  StepFunctions<Parameters> &
+  StepWork<StepJob<z.output<Parameters>, Outputs, Takes>> & {
     readonly inputs?: Takes;
     readonly output?: RasterOutput | undefined;
     readonly outputs?: Readonly<Record<Outputs, OutputDeclaration>>;
@@ -259,13 +272,22 @@ export interface AnyStep extends StepDeclaration {
   run(job: StepJob<never, string, never>): Promise<void>;
 }
 
-/** A step is a declaration and one function; the types of its parameters, inputs and outputs follow from what it declares. */
+/**
+ * A step is a declaration and its work: one function, or a module with one. The types of its parameters, inputs and outputs follow from the declaration.
+ * Throws `KitError` (`bad_step_definition`) for a step with neither or both.
+ */
 export function defineStep<
   Parameters extends z.ZodObject,
   Outputs extends string = 'output',
   const Takes extends Inputs = Inputs,
 >(step: Step<Parameters, Outputs, Takes>): AnyStep {
-  return step;
+  const isInModule = step.work !== undefined;
+  if (isInModule === (step.run !== undefined))
+    throw new KitError(
+      'bad_step_definition',
+      `step ${step.id}: give one of run and work, and not ${isInModule ? 'both' : 'none'}; work: () => import('./work.ts') names a module whose default export does the work`,
+    );
+  return isInModule ? { ...step, run: async (job) => (await step.work()).default(job) } : step;
 }
 
 /** A step's inputs by name. */

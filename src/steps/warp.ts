@@ -1,6 +1,6 @@
 /** Warps rasters to another grid, for reproject and mosaic. Uncovered pixels are never valid. */
 import { rmSync } from 'node:fs';
-import type Gdal from 'gdal-async';
+import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { hasPoints, transformOf } from '../raster/transform-of.ts';
 import {
@@ -13,6 +13,7 @@ import {
   type ValueScale,
 } from '../raster/band-reader.ts';
 import { messageOf, withoutFolders } from '../files/index.ts';
+import { gridOf } from '../raster/cog.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
 import { fromTransform, isInDegrees } from '../raster/affine.ts';
 import { fromLonLat, toLonLat } from '../raster/lon-lat.ts';
@@ -34,7 +35,7 @@ import {
 import { integerRanges } from '../raster/integer-types.ts';
 import { statisticsOf } from '../raster/statistics.ts';
 
-type Job = Pick<StepJob<never>, 'gdal' | 'workFolder' | 'signal'>;
+type Job = Pick<StepJob<never>, 'workFolder' | 'signal'>;
 
 /**
  * Options of every warp. GDAL would turn heights in feet into metres and leave their unit, and would read values and masks from
@@ -45,7 +46,7 @@ export const commonOptions = ['-novshift', '-ovr', 'NONE'];
 /** A raster to warp. */
 export interface WarpSource {
   /** The raster, or a view of it at another place. */
-  readonly dataset: Gdal.Dataset;
+  readonly dataset: gdal.Dataset;
   /** Its bands, in their order. */
   readonly bands: readonly SceneBand[];
 }
@@ -60,14 +61,14 @@ export interface WarpOptions {
 }
 
 /** The sources of the rasters of a scene. `views` replace the rasters. */
-export const sourcesOf = (scene: Scene, views: readonly Gdal.Dataset[] = scene.datasets): WarpSource[] =>
+export const sourcesOf = (scene: Scene, views: readonly gdal.Dataset[] = scene.datasets): WarpSource[] =>
   views.map((dataset, i) => ({
     dataset,
     bands: scene.bands.filter((band) => band.dataset === scene.datasets[i]),
   }));
 
 /** The first nodata value of a raster that its type can store, else null. */
-const firstNodataOf = (source: Gdal.Dataset): number | null =>
+const firstNodataOf = (source: gdal.Dataset): number | null =>
   source.bands.map(nodataOf).find((value) => value !== null) ?? null;
 
 /** Resampling methods that select one of the source's values. */
@@ -129,12 +130,12 @@ function needsWideCopy(
  * scales. The caller closes the result.
  */
 export async function warped(
-  job: Job & Pick<StepJob<never>, 'raster'>,
+  job: Job,
   sources: readonly WarpSource[],
   args: readonly (string | number)[],
   context: JobContext,
   options: WarpOptions = {},
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   const scales = scalesOf(sources);
   const method = methodOf(args);
   if (summingMethods.has(method) && scales.some(({ offset }) => offset !== 0))
@@ -199,28 +200,27 @@ export function scalesOf(sources: readonly WarpSource[]): readonly ValueScale[] 
 
 /** Warps sources in the wider type of the first, in which a value of no pixel marks missing pixels. */
 export async function warpedWide(
-  { gdal, raster, workFolder, signal }: Job & Pick<StepJob<never>, 'raster'>,
+  { workFolder, signal }: Job,
   sources: readonly WarpSource[],
   args: readonly (string | number)[],
   context: JobContext,
   { nodata, like = sources[0], dataType = typeOf(like!.bands[0]!.band) }: WarpOptions,
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   const [type, missing] = wideTypeOf(dataType);
-  const copies: Gdal.Dataset[] = [];
+  const copies: gdal.Dataset[] = [];
   try {
     for (const [i, { dataset, bands }] of sources.entries()) {
       const path = `${workFolder}/wide-${i}.tif`;
       copies.push(
         await widened(
-          raster,
           bands,
-          { path, grid: raster.gridOf(dataset), type: dataType, nodata },
+          { path, grid: gridOf(dataset), type: dataType, nodata },
           partOf(context, (0.5 * i) / sources.length, (0.5 * (i + 1)) / sources.length),
         ),
       );
     }
     const made = await runWarp(
-      { gdal, workFolder },
+      workFolder,
       copies,
       [
         ...[...args.map(String), '-ot', type, '-srcnodata', String(missing), '-dstnodata', String(missing)],
@@ -238,7 +238,7 @@ export async function warpedWide(
 }
 
 /** Closes a raster that the step has made in its work folder, and deletes its files, so that the next one has room. */
-export function closeAndRemove(made: Gdal.Dataset): void {
+export function closeAndRemove(made: gdal.Dataset): void {
   const paths = made.getFileList();
   made.close();
   for (const path of paths) rmSync(path, { force: true });
@@ -246,12 +246,12 @@ export function closeAndRemove(made: Gdal.Dataset): void {
 
 /** Gives a wide raster of the work folder the type of the first source, or that of the options. Closes and removes the wide one. */
 export async function narrowedTo(
-  job: Job & Pick<StepJob<never>, 'raster'>,
+  job: Job,
   sources: readonly WarpSource[],
-  wide: Gdal.Dataset,
+  wide: gdal.Dataset,
   context: JobContext,
   { dataType, like = sources[0], isStrict = false }: WarpOptions & { readonly isStrict?: boolean } = {},
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   const first = like!;
   const type = dataType ?? typeOf(first.bands[0]!.band);
   const declared = [first, ...sources].flatMap(({ bands }) =>
@@ -273,11 +273,11 @@ export async function narrowedTo(
 
 /** Warps into the work folder. Throws `KitError` (`not_reprojected`, `grid_implausible`) with GDAL's reason, without paths of the server. */
 async function runWarp(
-  { gdal, workFolder }: Pick<Job, 'gdal' | 'workFolder'>,
-  sources: readonly Gdal.Dataset[],
+  workFolder: string,
+  sources: readonly gdal.Dataset[],
   args: readonly string[],
   progress: (fraction: number) => void,
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   try {
     return await gdal.warpAsync(`${workFolder}/warped.tif`, null, [...sources], [...args], { progress_cb: progress });
   } catch (cause) {
@@ -286,7 +286,7 @@ async function runWarp(
 }
 
 /** Converts a failure of GDAL's warper. The size is that of the first raster. */
-export function notWarped(cause: unknown, { x, y }: Gdal.Dataset['rasterSize']): KitError {
+export function notWarped(cause: unknown, { x, y }: gdal.Dataset['rasterSize']): KitError {
   const reason = withoutFolders(messageOf(cause));
   return /create (0x\d+|\d+x0) dataset/.test(reason)
     ? new KitError(
@@ -299,11 +299,11 @@ export function notWarped(cause: unknown, { x, y }: Gdal.Dataset['rasterSize']):
 
 /** Warps rasters that mark missing pixels in one way. */
 async function warpedAsIs(
-  { gdal, workFolder, signal }: Job,
-  sources: readonly Gdal.Dataset[],
+  { workFolder, signal }: Job,
+  sources: readonly gdal.Dataset[],
   args: readonly (string | number)[],
   context: JobContext,
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   const [first] = sources;
   const bands = first!.bands.map((band) => band);
   const hasAlpha = alphaOf(first!) !== null;
@@ -313,10 +313,10 @@ async function warpedAsIs(
   // A mask can mark any value as missing.
   const isMasked = !hasAlpha && sources.some((source) => maskOf(source.bands.get(1)) !== null);
   const needsMask = isMasked || (known === null && !hasAlpha);
-  const inputs = sources.map((source, i) => withNodata(gdal, source, named[i] ?? (isReal ? NaN : null)));
+  const inputs = sources.map((source, i) => withNodata(source, named[i] ?? (isReal ? NaN : null)));
   try {
     const made = await runWarp(
-      { gdal, workFolder },
+      workFolder,
       inputs,
       [
         ...args.map(String),
@@ -328,15 +328,15 @@ async function warpedAsIs(
     );
     signal.throwIfAborted();
     if (!needsMask) return made;
-    const masked = await maskFromAlpha(gdal, made, bands.length, known, `${workFolder}/masked.tif`);
-    return withDescriptions(gdal, masked, bands, `${workFolder}/masked.vrt`);
+    const masked = await maskFromAlpha(made, bands.length, known, `${workFolder}/masked.tif`);
+    return withDescriptions(masked, bands, `${workFolder}/masked.vrt`);
   } finally {
     inputs.forEach((input, i) => input !== sources[i] && input.close());
   }
 }
 
 /** A view of a raster with this nodata value in every band. */
-function withNodata(gdal: typeof Gdal, source: Gdal.Dataset, value: number | null): Gdal.Dataset {
+function withNodata(source: gdal.Dataset, value: number | null): gdal.Dataset {
   if (source.bands.map(({ noDataValue }) => Object.is(noDataValue, value)).every(Boolean)) return source;
   const view = gdal.drivers.get('VRT').createCopy('', source);
   view.bands.forEach((band) => {
@@ -346,15 +346,15 @@ function withNodata(gdal: typeof Gdal, source: Gdal.Dataset, value: number | nul
 }
 
 /** A raster's place. */
-type Place = Pick<Gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>;
+type Place = Pick<gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>;
 
 /** Target definition for a raster across the antimeridian, with longitudes beyond 180°; null if the raster does not cross it. */
-export function targetAcross(gdal: typeof Gdal, source: Place, code: string): string | null {
+export function targetAcross(source: Place, code: string): string | null {
   const target = gdal.SpatialReference.fromUserInput(code);
-  if (!crossesAntimeridian(gdal, source)) return null;
+  if (!crossesAntimeridian(source)) return null;
   // PROJ's text knows no other unit of angles.
   if (isInDegrees(target)) return `${target.toProj4()} +lon_wrap=180`;
-  if (!target.isGeographic() && !hasSeamAt180(gdal, source, target)) return null;
+  if (!target.isGeographic() && !hasSeamAt180(source, target)) return null;
   throw new KitError(
     'crosses_antimeridian',
     `the raster crosses 180° of longitude, and ${code} is split there; choose another reference system, such as EPSG:4326 or a UTM zone`,
@@ -363,10 +363,10 @@ export function targetAcross(gdal: typeof Gdal, source: Place, code: string): st
 }
 
 /** True if both sides of 180° lie far apart in a reference system, at the latitude of the raster. */
-function hasSeamAt180(gdal: typeof Gdal, { srs, geoTransform, rasterSize }: Place, target: Gdal.SpatialReference) {
-  const middle = toLonLat(gdal, srs!)(...fromTransform(geoTransform!, rasterSize.x / 2, rasterSize.y / 2));
+function hasSeamAt180({ srs, geoTransform, rasterSize }: Place, target: gdal.SpatialReference) {
+  const middle = toLonLat(srs!)(...fromTransform(geoTransform!, rasterSize.x / 2, rasterSize.y / 2));
   const latitude = middle?.[1] ?? 0;
-  const to = fromLonLat(gdal, target);
+  const to = fromLonLat(target);
   try {
     const [[x, y], [otherX, otherY]] = [to(179.9999, latitude), to(-179.9999, latitude)];
     return !(Math.hypot(x - otherX, y - otherY) < 1_000);
@@ -375,7 +375,7 @@ function hasSeamAt180(gdal: typeof Gdal, { srs, geoTransform, rasterSize }: Plac
   }
 }
 
-function crossesAntimeridian(gdal: typeof Gdal, { srs, geoTransform, rasterSize: { x, y } }: Place): boolean {
+function crossesAntimeridian({ srs, geoTransform, rasterSize: { x, y } }: Place): boolean {
   if (!srs || !geoTransform) return false;
   const corners = [
     [0, 0],
@@ -383,29 +383,21 @@ function crossesAntimeridian(gdal: typeof Gdal, { srs, geoTransform, rasterSize:
     [x, y],
     [0, y],
   ].map(([column = 0, row = 0]) => [...fromTransform(geoTransform, column, row)]);
-  const footprint = footprintOf(corners, toLonLat(gdal, srs));
+  const footprint = footprintOf(corners, toLonLat(srs));
   if (!footprint) return false;
   const [west, , east] = boxOf(footprint);
   return west > east;
 }
 
 /** A target without its system of heights, unless each source has that system: values are never converted to it. */
-export function targetOf(
-  gdal: typeof Gdal,
-  target: string,
-  sources: readonly (Gdal.SpatialReference | null)[],
-): string {
+export function targetOf(target: string, sources: readonly (gdal.SpatialReference | null)[]): string {
   const srs = gdal.SpatialReference.fromUserInput(target);
   if (!srs.isCompound() || sources.every((source) => source?.isSame(srs))) return target;
   return /^COMPD_CS\["[^"]*",(.*),VERT_CS\[/s.exec(srs.toWKT())?.[1] ?? target;
 }
 
 /** Arguments that make GDAL warp onto the grid of a raster. Throws `KitError` if it has no reference system, or turned pixels. */
-export function gridArguments(
-  gdal: typeof Gdal,
-  like: Gdal.Dataset,
-  sources: readonly (Gdal.SpatialReference | null)[],
-): string[] {
+export function gridArguments(like: gdal.Dataset, sources: readonly (gdal.SpatialReference | null)[]): string[] {
   const { srs, rasterSize } = like;
   const { x, y } = rasterSize;
   const [x0, width, turn, y0, turnDown, height] = transformOf(like) ?? [];
@@ -419,13 +411,11 @@ export function gridArguments(
     [x0, x0 + x * width],
     [y0, y0 + y * height],
   ].map((side) => side.toSorted((a, b) => a - b));
-  return ['-t_srs', targetOf(gdal, srs.toWKT(), sources), '-te', xs![0], ys![0], xs![1], ys![1], '-ts', x, y].map(
-    String,
-  );
+  return ['-t_srs', targetOf(srs.toWKT(), sources), '-te', xs![0], ys![0], xs![1], ys![1], '-ts', x, y].map(String);
 }
 
 /** Throws if a raster has no reference system, control points or RPC. */
-export function requirePlaced(source: Gdal.Dataset): void {
+export function requirePlaced(source: gdal.Dataset): void {
   if (source.srs || hasPoints(source)) return;
   throw new KitError(
     'not_placed',

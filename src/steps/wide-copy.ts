@@ -4,15 +4,14 @@
  */
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type Gdal from 'gdal-async';
+import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { alphaOf, BandReader, isSignedByte, type ValueScale } from '../raster/band-reader.ts';
+import { alphaOf, BandReader, isSignedByte, readerOf, type ValueScale } from '../raster/band-reader.ts';
 import { canHold, integerRanges } from '../raster/integer-types.ts';
-import type { Grid } from '../raster/cog.ts';
+import { createRaster, gridOf, type Grid } from '../raster/cog.ts';
 import type { SceneBand } from '../raster/scene.ts';
 import { partOf, type JobContext } from '../child/in-child.ts';
-import type { StepJob } from './step.ts';
-import { eachStrip } from '../raster/block-walk.ts';
+import { eachStrip, walkBands } from '../raster/block-walk.ts';
 import { keepStatistics, statisticsOf } from '../raster/statistics.ts';
 import { metadataOf } from '../raster/metadata-of.ts';
 
@@ -30,23 +29,22 @@ const wider: Readonly<Record<string, readonly [type: string, missing: number]>> 
 const mostExact = 2 ** 52;
 
 /** The type that holds a band's values. Signed bytes of old files are 16-bit integers. */
-export const typeOf = (band: Gdal.RasterBand): string => (isSignedByte(band) ? 'Int16' : (band.dataType ?? 'Float32'));
+export const typeOf = (band: gdal.RasterBand): string => (isSignedByte(band) ? 'Int16' : (band.dataType ?? 'Float32'));
 
 export const wideTypeOf = (type: string): readonly [type: string, missing: number] =>
   wider[type] ?? [type === 'Float32' ? 'Float32' : 'Float64', NaN];
 
 /** Copies stored numbers of bands, without alpha, to the wider type of `type`. The caller closes the copy. */
 export function widened(
-  raster: StepJob<never>['raster'],
   bands: readonly SceneBand[],
   { path, grid, type, nodata }: { path: string; grid: Grid; type: string; nodata?: number | undefined },
   context: JobContext,
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   const [dataType, missing] = wideTypeOf(type);
   const alpha = alphaOf(bands[0]!.dataset);
   const values = bands.filter(({ index }) => index !== alpha?.id);
   const isLong = values.some(({ band }) => band.dataType?.endsWith('Int64'));
-  return raster.createRaster(
+  return createRaster(
     {
       path,
       grid,
@@ -54,10 +52,10 @@ export function widened(
       bands: values.map((sceneBand) => ({ description: sceneBand.band.description, nodata: missing })),
     },
     (target) =>
-      raster.walkBands(
+      walkBands(
         {
           inputs: values.map((sceneBand) =>
-            raster.reader(sceneBand, { scaling: 'stored', ...(nodata !== undefined && { nodata }) }),
+            readerOf(sceneBand, { scaling: 'stored', ...(nodata !== undefined && { nodata }) }),
           ),
           outputs: values.map((_, i) => target.bands.get(i + 1)),
         },
@@ -86,19 +84,19 @@ const tooLong = (value: number) =>
  * `nodata`, a free value of the type marks them. `hasAlpha` adds an alpha band. `isStrict` refuses values beyond the type, which otherwise get its nearest value. Throws `KitError` if none of these is possible. The caller closes the result.
  */
 export async function narrowed(
-  { gdal, raster, workFolder }: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder'>,
-  wide: Gdal.Dataset,
+  { workFolder }: { readonly workFolder: string },
+  wide: gdal.Dataset,
   {
     type,
     nodata,
     hasAlpha,
     like,
     isStrict = false,
-  }: { type: string; nodata: number | null; hasAlpha: boolean; like: Gdal.Dataset; isStrict?: boolean },
+  }: { type: string; nodata: number | null; hasAlpha: boolean; like: gdal.Dataset; isStrict?: boolean },
   context: JobContext,
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   const count = wide.bands.count();
-  const readers = wide.bands.map((band) => raster.reader(band, { scaling: 'stored' }));
+  const readers = wide.bands.map((band) => readerOf(band, { scaling: 'stored' }));
   const isReal = type.startsWith('Float');
   const range = integerRanges[type];
   const stored = (value: number) => {
@@ -125,7 +123,7 @@ export async function narrowed(
   const { x: width } = wide.rasterSize;
   await eachStrip(
     // A raster has a band.
-    { bands: wide.bands.map((band) => band) as [Gdal.RasterBand], arrays: count },
+    { bands: wide.bands.map((band) => band) as [gdal.RasterBand], arrays: count },
     (y, rows) => {
       const strips = readers.map((reader) => {
         const values = new Float64Array(width * rows);
@@ -158,15 +156,15 @@ export async function narrowed(
   const filler = marks ?? 0;
   const bands = wide.bands.map(({ description }) => ({ description, ...(marks != null && { nodata: marks }) }));
   const needsMask = marks == null;
-  const made = await raster.createRaster(
+  const made = await createRaster(
     {
       path: `${workFolder}/narrowed.tif`,
-      grid: raster.gridOf(wide),
+      grid: gridOf(wide),
       dataType: type,
       bands: needsMask ? [...bands, { description: 'alpha' }] : bands,
     },
     (target) =>
-      raster.walkBands(
+      walkBands(
         { inputs: readers, outputs: target.bands.map((band) => band) },
         (inputs, outputs, { width, rows }) => {
           for (let i = 0; i < width * rows; i++) {
@@ -184,7 +182,7 @@ export async function narrowed(
   );
   const result =
     needsMask && !hasAlpha
-      ? await maskFromAlpha(gdal, made, count, null, `${workFolder}/narrowed-masked.tif`, nodata !== null)
+      ? await maskFromAlpha(made, count, null, `${workFolder}/narrowed-masked.tif`, nodata !== null)
       : made;
   const alpha = alphaOf(like);
   const colours = like.bands.map((band) => band).filter((band) => band.id !== alpha?.id);
@@ -207,13 +205,12 @@ export async function narrowed(
 
 /** Converts the last band to a mask. Leaves the mask out if every pixel is covered, unless it `isWanted`, or if nodata marks the gaps. */
 export async function maskFromAlpha(
-  gdal: typeof Gdal,
-  made: Gdal.Dataset,
+  made: gdal.Dataset,
   count: number,
   nodata: number | null,
   path: string,
   isWanted = false,
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   made.flush();
   const alpha = made.bands.get(count + 1);
   const isCovered = (statisticsOf([new BandReader({ band: alpha })])[0]?.min ?? 0) > 0;
@@ -225,7 +222,7 @@ export async function maskFromAlpha(
 }
 
 /** Writes the unit of each band into a raster: the first that a source states. */
-export function keepUnits(dataset: Gdal.Dataset, sources: readonly { readonly bands: readonly SceneBand[] }[]): void {
+export function keepUnits(dataset: gdal.Dataset, sources: readonly { readonly bands: readonly SceneBand[] }[]): void {
   for (const band of dataset.bands.map((rasterBand) => rasterBand)) {
     // GDAL counts bands from 1.
     const unit = sources.map(({ bands }) => bands[(band.id ?? 0) - 1]?.band.unitType).find(Boolean);
@@ -234,12 +231,7 @@ export function keepUnits(dataset: Gdal.Dataset, sources: readonly { readonly ba
 }
 
 /** A view of a raster, which it closes, with the descriptions of other bands. GDAL gives none to a raster that got alpha, and the bindings cannot set them. */
-export function withDescriptions(
-  gdal: typeof Gdal,
-  made: Gdal.Dataset,
-  like: readonly Gdal.RasterBand[],
-  path: string,
-): Gdal.Dataset {
+export function withDescriptions(made: gdal.Dataset, like: readonly gdal.RasterBand[], path: string): gdal.Dataset {
   if (like.every(({ description }) => description === '')) return made;
   made.flush();
   gdal.drivers.get('VRT').createCopy(path, made).close();
@@ -256,7 +248,7 @@ export function withDescriptions(
 }
 
 /** Writes the scale of each band into a raster. */
-export function keepScales(dataset: Gdal.Dataset, scales: readonly ValueScale[]): void {
+export function keepScales(dataset: gdal.Dataset, scales: readonly ValueScale[]): void {
   scales.forEach(({ factor, offset }, i) => {
     if (factor === 1 && offset === 0) return;
     const band = dataset.bands.get(i + 1);
@@ -265,7 +257,7 @@ export function keepScales(dataset: Gdal.Dataset, scales: readonly ValueScale[])
 }
 
 /** A view of a raster with the nodata value and the scale of its catalog item, where the file has none. Returns the raster itself if there is nothing to add. */
-export function withItemFacts(gdal: typeof Gdal, dataset: Gdal.Dataset, bands: readonly SceneBand[]): Gdal.Dataset {
+export function withItemFacts(dataset: gdal.Dataset, bands: readonly SceneBand[]): gdal.Dataset {
   const facts = bands.map((band) => {
     const { scale, scaleOrigin } = new BandReader(band);
     const { noDataValue } = band.band;

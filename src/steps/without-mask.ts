@@ -2,28 +2,28 @@
 import type Gdal from 'gdal-async';
 import type { BandReader } from '../raster/band-reader.ts';
 import type { JobContext } from '../child/in-child.ts';
-import type { StepJob } from './step.ts';
+import { walkBands } from '../raster/block-walk.ts';
+import { createRaster, gridOf } from '../raster/cog.ts';
 
 /** A value that no height reaches. */
 const nodata = -1e300;
 
 /** Copies the physical values of a band as Float64, with nodata for missing values. The caller closes the copy. */
 export function withoutMask(
-  raster: StepJob<never>['raster'],
   reader: BandReader,
   dataset: Gdal.Dataset,
   folder: string,
   context: JobContext,
 ): Promise<Gdal.Dataset> {
-  return raster.createRaster(
+  return createRaster(
     {
       path: `${folder}/plain.tif`,
-      grid: raster.gridOf(dataset),
+      grid: gridOf(dataset),
       dataType: 'Float64',
       bands: [{ description: 'values', nodata }],
     },
     (target) =>
-      raster.walkBands(
+      walkBands(
         { inputs: [reader], outputs: [target.bands.get(1)] },
         ([values], [out], { width, rows }) => {
           for (let i = 0; i < width * rows; i++) out![i] = Number.isFinite(values![i]) ? values![i]! : nodata;

@@ -1,7 +1,7 @@
 /** Finds the pixels of a raster inside polygons. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, writeFileSync } from 'node:fs';
-import type Gdal from 'gdal-async';
+import gdal from 'gdal-async';
 import * as z from 'zod';
 import { splitAt180 } from '../contract/antimeridian.ts';
 import { KitError } from '../contract/kit-error.ts';
@@ -58,9 +58,8 @@ const longestEdge = { degrees: 0.01, metres: 1_000 };
  * `label` is the field with their names. `crs` is used if the layer declares none. Throws `KitError` if a feature has no polygon, or if there is none.
  */
 export function placeZones(
-  gdal: typeof Gdal,
-  dataset: Gdal.Dataset,
-  raster: Gdal.Dataset,
+  dataset: gdal.Dataset,
+  raster: gdal.Dataset,
   { label, crs, folder }: { readonly label: string; readonly crs: string | undefined; readonly folder: string },
 ): PlacedZone[] {
   const { srs } = raster;
@@ -69,7 +68,7 @@ export function placeZones(
       status: 422,
     });
   const layer = dataset.layers.get(0);
-  const [declared] = srsOfLayers(gdal, [layer]);
+  const [declared] = srsOfLayers([layer]);
   const own = declared ?? (crs === undefined ? null : gdal.SpatialReference.fromUserInput(crs));
   if (!own)
     throw new KitError(
@@ -77,7 +76,7 @@ export function placeZones(
       'the zones have no reference system; set it by the parameter crs, for example EPSG:4326',
       { status: 422 },
     );
-  const translated = (name: string, from: Gdal.Dataset, args: readonly string[]) => {
+  const translated = (name: string, from: gdal.Dataset, args: readonly string[]) => {
     const path = `${folder}/${name}.geojson`;
     // Full precision, because rounding would move edges across pixel centres.
     const format = ['-f', 'GeoJSON', '-lco', 'COORDINATE_PRECISION=15', '-lco', 'RFC7946=NO'];
@@ -88,7 +87,7 @@ export function placeZones(
         .vectorTranslate(path, from, [...format, ...exact, '-nlt', 'PROMOTE_TO_MULTI', '-dim', 'XY', ...args])
         .close();
     } catch (cause) {
-      const number = firstWithoutPlace(gdal, from, own);
+      const number = firstWithoutPlace(from, own);
       const reason =
         number === null
           ? withoutFolders(messageOf(cause))
@@ -131,7 +130,7 @@ export function placeZones(
     if (!coordinates) return [];
     // Nothing is left of an outline without an area.
     const there = polygonsOf(placed[i]?.geometry ?? null);
-    const rings = there ? ringsOn(raster, united(gdal, there)) : [];
+    const rings = there ? ringsOn(raster, united(there)) : [];
     return [{ name: text ?? String(i + 1), label: text, coordinates, rings }];
   });
   if (zones.length === 0 || zones.length > maxZones)
@@ -154,26 +153,20 @@ function requireNamesInUtf8(path: string, features: z.output<typeof areas>['feat
  * Repairs outlines and unites parts. An outline that crosses itself encloses what lies in it an odd number of times; what
  * lies in several parts belongs to the area once.
  */
-function united(gdal: typeof Gdal, polygons: readonly LonLat[][][]): number[][][][] {
+function united(polygons: readonly LonLat[][][]): number[][][][] {
   const parts = new gdal.MultiPolygon();
   for (const coordinates of polygons) {
-    for (const polygon of polygonsIn(
-      gdal,
-      repaired(
-        gdal,
-        coordinates.map((ring) => ring.map(([x, y]) => [x, y])),
-      ),
-    ))
+    for (const polygon of polygonsIn(repaired(coordinates.map((ring) => ring.map(([x, y]) => [x, y])))))
       parts.children.add(polygon);
   }
   if (parts.children.count() === 0) return [];
   const whole = parts.children.count() === 1 ? parts : parts.unionCascaded();
   // GeoJSON of polygons has arrays of numbers.
-  return polygonsIn(gdal, whole).map((polygon) => (polygon.toObject() as { coordinates: number[][][] }).coordinates);
+  return polygonsIn(whole).map((polygon) => (polygon.toObject() as { coordinates: number[][][] }).coordinates);
 }
 
 /** A hole that touches its outline along an edge is taken off too, which a repair of both together would lose. */
-function repaired(gdal: typeof Gdal, rings: number[][][]): Gdal.Geometry {
+function repaired(rings: number[][][]): gdal.Geometry {
   const valid = (coordinates: number[][][]) => {
     const polygon = gdal.Geometry.fromGeoJson({ type: 'Polygon', coordinates });
     return polygon.isValid() ? polygon : polygon.makeValid();
@@ -185,10 +178,10 @@ function repaired(gdal: typeof Gdal, rings: number[][][]): Gdal.Geometry {
 }
 
 /** Polygons of a geometry, whatever else a repair has left. */
-function polygonsIn(gdal: typeof Gdal, found: Gdal.Geometry): Gdal.Polygon[] {
+function polygonsIn(found: gdal.Geometry): gdal.Polygon[] {
   if (found instanceof gdal.Polygon) return [found];
   return found instanceof gdal.GeometryCollection
-    ? found.children.map((child) => child).flatMap((child) => polygonsIn(gdal, child))
+    ? found.children.map((child) => child).flatMap((child) => polygonsIn(child))
     : [];
 }
 
@@ -220,8 +213,8 @@ function splitFile(polygons: readonly (readonly unknown[] | null)[], folder: str
 }
 
 /** Number of the first feature, from 1, with a corner that has no longitude and latitude; null if all have. */
-function firstWithoutPlace(gdal: typeof Gdal, dataset: Gdal.Dataset, own: Gdal.SpatialReference): number | null {
-  const lonLat = toLonLat(gdal, own);
+function firstWithoutPlace(dataset: gdal.Dataset, own: gdal.SpatialReference): number | null {
+  const lonLat = toLonLat(own);
   const isPlaced = (x: number, y: number) => Math.abs(lonLat(x, y)?.[1] ?? NaN) <= 90;
   let [number, found]: [number, number | null] = [0, null];
   dataset.layers.get(0).features.forEach((feature) => {
@@ -235,23 +228,18 @@ function firstWithoutPlace(gdal: typeof Gdal, dataset: Gdal.Dataset, own: Gdal.S
 }
 
 /** Places one area in longitude and latitude on a raster. */
-export function placeArea(
-  gdal: typeof Gdal,
-  coordinates: readonly unknown[],
-  raster: Gdal.Dataset,
-  folder: string,
-): PixelRings {
+export function placeArea(coordinates: readonly unknown[], raster: gdal.Dataset, folder: string): PixelRings {
   const path = `${folder}/area.geojson`;
   const feature = { type: 'Feature', properties: {}, geometry: { type: 'MultiPolygon', coordinates } };
   writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features: [feature] }));
   const area = gdal.drivers.get('GeoJSON').open(path, 'r');
-  const [placed] = placeZones(gdal, area, raster, { label: '', crs: undefined, folder });
+  const [placed] = placeZones(area, raster, { label: '', crs: undefined, folder });
   area.close();
   return placed!.rings;
 }
 
 /** Converts polygons to rings in columns and rows. Repeats polygons in degrees at each longitude shift that meets the raster. */
-function ringsOn({ srs, geoTransform, rasterSize: { x, y } }: Gdal.Dataset, polygons: number[][][][]): Float64Array[] {
+function ringsOn({ srs, geoTransform, rasterSize: { x, y } }: gdal.Dataset, polygons: number[][][][]): Float64Array[] {
   const [x0 = 0, perColumn = 1, perRow = 0, y0 = 0, downColumn = 0, downRow = -1] = geoTransform!;
   const determinant = perColumn * downRow - perRow * downColumn;
   const turn360 = 360 / (degreesPerUnit(srs) ?? Infinity);

@@ -34,7 +34,11 @@ async function snippetsOf(page: string): Promise<Snippet[]> {
 
 const pages = ['steps.md', 'steps-inputs-outputs.md', 'steps-python.md', 'steps-testing.md', 'inference.md'];
 const all = (await Promise.all(pages.map(snippetsOf))).flat();
-const shown = all.filter(({ language }) => language === 'ts');
+const isWork = ({ code }: Snippet) => code.includes('export default async function work');
+const inTypeScript = all.filter(({ language }) => language === 'ts');
+const shown = inTypeScript.filter((snippet) => !isWork(snippet));
+/** The module that does the work of the piece before it. */
+const workAfter = (snippet: Snippet) => inTypeScript[inTypeScript.indexOf(snippet) + 1];
 
 /** Code that replaces `// ...`, and code around a fragment of a declaration. */
 const around = `
@@ -52,7 +56,9 @@ const output = { output: { fileName: 'a.tif', sourceType: 'UNKNOWN', bands: 'as-
 /** A module whose default export is an app or a step. */
 function moduleOf(code: string): string {
   const kit = `import * as theirs from 'marketplace-app-kit';\n`;
-  const named = code.replaceAll(/'(?:\.\.\/)+index\.ts'/g, `'marketplace-app-kit'`);
+  const named = code
+    .replaceAll(/'(?:\.\.\/)+index\.ts'/g, `'marketplace-app-kit'`)
+    .replaceAll(/'(?:\.\.\/)+steps\/raster\.ts'/g, `'marketplace-app-kit/raster'`);
   if (/^(inputs|outputs):/.test(code)) {
     const rest = code.startsWith('inputs') ? '...output' : '...input';
     return `${kit}${around}export default theirs.defineStep({ ...given, ${rest},\n${code} run: () => Promise.resolve() });\n`;
@@ -74,9 +80,12 @@ const fileOf = (i: number) => join(folder, `shown-${i}`, 'index.ts');
 beforeAll(async () => {
   folder = await testFolder();
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
-  for (const [i, { code }] of shown.entries()) {
+  for (const [i, snippet] of shown.entries()) {
+    const { code } = snippet;
     await mkdir(join(folder, `shown-${i}`));
     await writeFile(fileOf(i), moduleOf(code));
+    if (code.includes(`import('./work.ts')`))
+      await writeFile(join(fileOf(i), '../work.ts'), moduleOf(workAfter(snippet)!.code));
     await cp(join(projectRoot, 'src/sandbox/models/water'), join(folder, `shown-${i}`, 'models/water'), {
       recursive: true,
     });
@@ -86,6 +95,7 @@ beforeAll(async () => {
 
 test('there is something to compile', () => {
   expect(shown.length).toBeGreaterThanOrEqual(8);
+  expect(inTypeScript.length).toBeGreaterThan(shown.length);
 });
 
 test('every piece of TypeScript compiles', { tags: [onlyInAll], timeout: 900_000 }, () => {
@@ -96,7 +106,11 @@ test('every piece of TypeScript compiles', { tags: [onlyInAll], timeout: 900_000
     {
       ...config.compilerOptions,
       typeRoots: [join(projectRoot, 'node_modules/@types')],
-      paths: { 'marketplace-app-kit': [join(projectRoot, 'src/index.ts')] },
+      paths: {
+        'marketplace-app-kit': [join(projectRoot, 'src/index.ts')],
+        'marketplace-app-kit/raster': [join(projectRoot, 'src/steps/raster.ts')],
+        'gdal-async': [join(projectRoot, 'node_modules/gdal-async/lib/index.d.ts')],
+      },
     },
     projectRoot,
   );
@@ -107,6 +121,7 @@ test('every piece of TypeScript compiles', { tags: [onlyInAll], timeout: 900_000
   const problems = shown.flatMap(({ page, code }, i) =>
     ts
       .getPreEmitDiagnostics(program, program.getSourceFile(fileOf(i)))
+      .concat(ts.getPreEmitDiagnostics(program, program.getSourceFile(join(fileOf(i), '../work.ts'))))
       .map(
         ({ messageText }) => `${page}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}, in ${code.slice(0, 200)}`,
       ),

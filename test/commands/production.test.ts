@@ -46,8 +46,8 @@ test('the app imports nothing that npm ci --omit=dev leaves out', async () => {
   // Only a step that runs a model asks for it, when it runs, and says what to install.
   const asked = new Set(['onnxruntime-node']);
   expect([...packages].filter((name) => !(name in dependencies) && !asked.has(name))).toEqual([]);
-  const inSteps = await readFile(new URL('src/steps/onnx-model/index.ts', root), 'utf8');
-  expect(inSteps).toMatch(/await import\('\.\.\/\.\.\/raster\/model\/classify\.ts'\)/);
+  const inSteps = await readFile(new URL('src/steps/onnx-model.ts', root), 'utf8');
+  expect(inSteps).toMatch(/await import\('\.\.\/raster\/model\/classify\.ts'\)/);
   for (const [path, names] of modules)
     if (names.has('onnxruntime-node')) expect(path).toMatch(/src\/raster\/model\/(classify|tiles)\.ts$/);
 });

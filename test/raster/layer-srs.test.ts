@@ -27,7 +27,7 @@ test("after a layer's dataset is closed, a raster still has its own reference sy
     }
     return wrong;
   };
-  const safely = (layer: gdal.Layer) => srsOfLayers(gdal, [layer])[0] ?? null;
+  const safely = (layer: gdal.Layer) => srsOfLayers([layer])[0] ?? null;
   // Each collects garbage, in the heap of all tests of this process.
   expect(wrongAfter(50, safely)).toBe(0);
   // Without the function the test sees the fault.
@@ -42,6 +42,6 @@ test('a layer without a reference system has none', async () => {
   const path = join(await testFolder(), 'points.csv');
   await writeFile(path, 'name,value\na,1\n');
   const dataset = gdal.open(path);
-  expect(srsOfLayers(gdal, [dataset.layers.get(0)])).toEqual([null]);
+  expect(srsOfLayers([dataset.layers.get(0)])).toEqual([null]);
   dataset.close();
 });

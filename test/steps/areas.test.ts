@@ -33,7 +33,7 @@ function rasterAt(west: number, north: number, width: number, height: number): g
 async function insideOf(polygons: readonly (readonly Ring[])[], raster: gdal.Dataset): Promise<Uint8Array> {
   const { x: width, y: height } = raster.rasterSize;
   const mask = new Uint8Array(width * height);
-  const rings = placeArea(gdal, polygons, raster, await testFolder());
+  const rings = placeArea(polygons, raster, await testFolder());
   markInside(rings, { x: 0, y: 0, width, height }, mask);
   return mask;
 }
@@ -198,7 +198,7 @@ describe('features', () => {
     writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
     const layers = gdal.open(path);
     const raster = rasterAt(0.5, 29.5, 30, 30);
-    const zones = placeZones(gdal, layers, raster, { label: '', crs: undefined, folder });
+    const zones = placeZones(layers, raster, { label: '', crs: undefined, folder });
     const mask = new Uint8Array(900);
     return zones.map(({ name, rings }) => {
       markInside(rings, { x: 0, y: 0, width: 30, height: 30 }, mask);
@@ -236,7 +236,7 @@ describe('features', () => {
       ...{ type: 'Feature', properties: {}, geometry },
     }));
     writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
-    expect(() => placeZones(gdal, gdal.open(path), projected, { label: '', crs: undefined, folder })).toThrow(
+    expect(() => placeZones(gdal.open(path), projected, { label: '', crs: undefined, folder })).toThrow(
       /^the areas cannot be placed on the raster: feature 2 has coordinates that are no longitude and latitude$/,
     );
   });

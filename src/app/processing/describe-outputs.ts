@@ -91,10 +91,10 @@ function describeVector(path: string): OutputDescription {
 
 /** The box of the features in longitude and latitude. Null without features, or without a place. */
 function footprintOfLayer(layer: gdal.Layer): Footprint | null {
-  const [srs] = srsOfLayers(gdal, [layer]);
+  const [srs] = srsOfLayers([layer]);
   if (!srs || layer.geomType === gdal.wkbNone || layer.features.count() === 0) return null;
   const { minX, minY, maxX, maxY } = layer.getExtent();
   const corners = [[minX, minY], [maxX, minY], [maxX, maxY], [minX, maxY]]; // oxfmt-ignore
-  const outline = footprintOf(corners, toLonLat(gdal, srs));
+  const outline = footprintOf(corners, toLonLat(srs));
   return outline && footprintOfBox(boxOf(outline));
 }

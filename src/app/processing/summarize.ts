@@ -235,7 +235,7 @@ function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
 /** Null for a reference system that lies nowhere on Earth. */
 function lonLatOf(srs: gdal.SpatialReference): ((x: number, y: number) => readonly [number, number] | null) | null {
   try {
-    return toLonLat(gdal, srs);
+    return toLonLat(srs);
   } catch {
     return isInDegrees(srs) ? (x, y) => [x, y] : null;
   }

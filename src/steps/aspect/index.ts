@@ -1,6 +1,4 @@
-import { band } from '../parameters.ts';
-import { definePixelStep } from '../pixel-step.ts';
-import { byGradient } from '../terrain.ts';
+import { band, byGradient, definePixelStep } from '../step-kit.ts';
 
 const degrees = 180 / Math.PI;
 

@@ -1,6 +1,4 @@
-import type { Reading } from '../../raster/band-reader.ts';
-import { writePixels, type BlockFunction } from '../pixel-step.ts';
-import type { BandDeclaration, StepJob } from '../step.ts';
+import { type BandDeclaration, type BlockFunction, type Reading, type StepJob, writePixels } from '../step-kit.ts';
 import { parseExpression } from './expression.ts';
 
 /** No result is NaN. */

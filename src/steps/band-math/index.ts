@@ -1,7 +1,4 @@
-import { realTypeOf } from '../../raster/integer-types.ts';
-import { estimateCog } from '../estimate.ts';
-import { readingOf, readingParameters } from '../reading.ts';
-import { defineStep, z } from '../step.ts';
+import { defineStep, estimateCog, readingOf, readingParameters, realTypeOf, z } from '../step-kit.ts';
 import { computeExpression, nodata } from './compute.ts';
 import { ExpressionError, parseExpression } from './expression.ts';
 

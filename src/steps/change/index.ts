@@ -1,6 +1,4 @@
-import { band } from '../parameters.ts';
-import { definePixelStep } from '../pixel-step.ts';
-import { z } from '../step.ts';
+import { band, definePixelStep, z } from '../step-kit.ts';
 
 const measures = {
   difference: (before: number, after: number) => after - before,

@@ -1,8 +1,5 @@
-import { KitError } from '../../contract/kit-error.ts';
-import { cutTo, outsideParameter } from '../clip/cut.ts';
-import { crs } from '../parameters.ts';
-import { defineStep, z } from '../step.ts';
-import { placeZones } from '../zones.ts';
+import { outsideParameter } from '../clip/outside.ts';
+import { crs, defineStep, z } from '../step-kit.ts';
 
 /** Cuts a raster to the polygons of a file. A pixel stays if its centre is in one of them. Pixels are neither moved nor resampled. */
 export default defineStep({
@@ -39,29 +36,5 @@ export default defineStep({
     },
   },
   output: { fileName: 'clipped.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
-
-  run: (job) => {
-    const { parameters, inputs, gdal, workFolder } = job;
-    const { field, value, crs: system } = parameters;
-    const known = inputs.features.onlyLayer().fields.getNames();
-    if (field !== '' && !known.includes(field))
-      throw new KitError(
-        'unknown_field',
-        `the features have no field ${JSON.stringify(field)}; they have ${known.join(', ')}`,
-        { status: 422 },
-      );
-    return cutTo(job, (source) => {
-      const zones = placeZones(gdal, inputs.features.datasets[0]!, source, {
-        label: field,
-        crs: system,
-        folder: workFolder,
-      });
-      const chosen = zones.filter(({ label }) => field === '' || label === value);
-      if (chosen.length === 0)
-        throw new KitError('no_feature', `no feature has the value ${JSON.stringify(value)} in the field ${field}`, {
-          status: 422,
-        });
-      return chosen.map(({ rings }) => rings);
-    });
-  },
+  work: () => import('./work.ts'),
 });

@@ -1,22 +1,29 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import type Gdal from 'gdal-async';
-import { KitError } from '../../contract/kit-error.ts';
-import { addMask, alphaOf, BandReader, isSignedByte, maskOfAllBands, nodataOf } from '../../raster/band-reader.ts';
-import { transformOf } from '../../raster/transform-of.ts';
-import { integerRanges } from '../../raster/integer-types.ts';
-import type { JobContext } from '../../child/in-child.ts';
-import { z, type StepJob } from '../step.ts';
-import { keepScales, keepUnits, narrowed, typeOf, widened, withItemFacts } from '../wide-copy.ts';
-import { markInside, windowOf, type PixelRings } from '../zones.ts';
+import gdal from 'gdal-async';
+import {
+  addMask,
+  alphaOf,
+  BandReader,
+  gridOf,
+  integerRanges,
+  isSignedByte,
+  keepScales,
+  keepUnits,
+  markInside,
+  maskOfAllBands,
+  narrowed,
+  nodataOf,
+  transformOf,
+  typeOf,
+  widened,
+  windowOf,
+  withItemFacts,
+  type PixelRings,
+} from '../raster.ts';
+import { KitError, type JobContext, type StepJob } from '../step-kit.ts';
 
 const stripPixels = 500_000;
 const areasBetweenTicks = 200;
-
-export const outsideParameter = z.number().min(-1e9).max(1e9).optional().meta({
-  title: 'Value outside',
-  description:
-    'Stands for no data in a raster of integers that names no value for it. Left out: a mask says what lies outside, and every value stays one.',
-});
 
 /**
  * Cuts the only raster of the input to areas, and writes the output. `areasOn` places the areas on the raster; a pixel stays if its centre is in one of them.
@@ -26,16 +33,15 @@ export async function cutTo(
   {
     parameters,
     scene,
-    gdal,
     raster,
     outputPath,
     workFolder,
     share,
     signal,
-  }: Pick<StepJob<never>, 'scene' | 'gdal' | 'raster' | 'outputPath' | 'workFolder' | 'share' | 'signal'> & {
+  }: Pick<StepJob<never>, 'scene' | 'raster' | 'outputPath' | 'workFolder' | 'share' | 'signal'> & {
     readonly parameters: { readonly outside?: number | undefined };
   },
-  areasOn: (source: Gdal.Dataset) => readonly PixelRings[],
+  areasOn: (source: gdal.Dataset) => readonly PixelRings[],
 ): Promise<void> {
   const source = scene.onlyRaster();
   if (!source.srs || !transformOf(source))
@@ -45,8 +51,8 @@ export async function cutTo(
   const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
   if (!window) throw outside();
   const view = scene.bands.some(({ band }) => isSignedByte(band))
-    ? await unsigned({ gdal, raster, workFolder }, scene, share(0, 0.1))
-    : withItemFacts(gdal, source, scene.bands);
+    ? await unsigned(workFolder, scene, share(0, 0.1))
+    : withItemFacts(source, scene.bands);
   const isImpossible = view.bands.map((band) => band.noDataValue !== null && nodataOf(band) === null).some(Boolean);
   const cut = await gdal.translateAsync(`${workFolder}/cut.tif`, view, [
     // GDAL replaces such a value by the nearest one of the type.
@@ -106,13 +112,13 @@ export async function cutTo(
 
 /** A band to write outside the area, and the value that marks no data there. `isNew`: this step chose the value, so pixels may hold it. */
 interface Gap {
-  readonly band: Gdal.RasterBand;
+  readonly band: gdal.RasterBand;
   readonly value: number;
   readonly isNew: boolean;
 }
 
 /** The mask, alpha and nodata values of the raster. If it has none, adds a mask to integers, and NaN to real numbers. */
-function gapsOf(cut: Gdal.Dataset, outside: number | undefined): Gap[] {
+function gapsOf(cut: gdal.Dataset, outside: number | undefined): Gap[] {
   const alpha = alphaOf(cut);
   const bands = cut.bands.map((band) => band).filter((band) => band.id !== alpha?.id);
   const known = bands.flatMap((band): Gap[] => {
@@ -134,25 +140,24 @@ function gapsOf(cut: Gdal.Dataset, outside: number | undefined): Gap[] {
   ];
 }
 
-const isReal = ({ dataType }: Gdal.RasterBand) => dataType?.startsWith('Float') ?? false;
+const isReal = ({ dataType }: gdal.RasterBand) => dataType?.startsWith('Float') ?? false;
 
 /** The raster with signed bytes as 16-bit integers. */
 async function unsigned(
-  job: Pick<StepJob<never>, 'gdal' | 'raster' | 'workFolder'>,
+  workFolder: string,
   scene: Pick<StepJob<never>['scene'], 'bands' | 'onlyRaster'>,
   context: JobContext,
-): Promise<Gdal.Dataset> {
+): Promise<gdal.Dataset> {
   const source = scene.onlyRaster();
   const [first] = scene.bands;
   const wide = await widened(
-    job.raster,
     scene.bands,
-    { path: `${job.workFolder}/wide.tif`, grid: job.raster.gridOf(source), type: 'Int16' },
+    { path: `${workFolder}/wide.tif`, grid: gridOf(source), type: 'Int16' },
     context,
   );
   const nodata = first?.band.noDataValue ?? first?.ofItem?.nodata ?? null;
   const made = await narrowed(
-    job,
+    { workFolder },
     wide,
     { type: 'Int16', nodata, hasAlpha: alphaOf(source) !== null, like: source },
     context,
@@ -172,7 +177,7 @@ const occursInside = (value: number) =>
     { status: 422 },
   );
 
-function requireFits(band: Gdal.RasterBand, value: number | undefined): void {
+function requireFits(band: gdal.RasterBand, value: number | undefined): void {
   const type = typeOf(band);
   if (type.startsWith('Float')) return;
   const range = integerRanges[type];

@@ -1,8 +1,5 @@
-import { polygonsOf } from '../area.ts';
-import { area } from '../parameters.ts';
-import { defineStep, z } from '../step.ts';
-import { placeArea } from '../zones.ts';
-import { cutTo, outsideParameter } from './cut.ts';
+import { area, defineStep, z } from '../step-kit.ts';
+import { outsideParameter } from './outside.ts';
 
 /** Cuts a raster to an area. A pixel stays if its centre is inside. Pixels are neither moved nor resampled. */
 export default defineStep({
@@ -17,6 +14,5 @@ export default defineStep({
   }),
   input: { description: 'A georeferenced raster.', maxItems: 1, synthetic: 'multispectral' },
   output: { fileName: 'clipped.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
-
-  run: (job) => cutTo(job, (source) => [placeArea(job.gdal, polygonsOf(job.parameters.area), source, job.workFolder)]),
+  work: () => import('./work.ts'),
 });

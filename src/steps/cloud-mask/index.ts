@@ -1,13 +1,20 @@
-import { KitError } from '../../contract/kit-error.ts';
-import { realTypeOf } from '../../raster/integer-types.ts';
-import type { Scene, SceneBand } from '../../raster/scene.ts';
-import { estimateCog } from '../estimate.ts';
-import type { Strip } from '../../raster/block-walk.ts';
-import { isNotAlpha, namesIn } from '../named-bands.ts';
-import { band } from '../parameters.ts';
-import { writePixels, type BlockFunction } from '../pixel-step.ts';
-import { readingOf, readingParameters } from '../reading.ts';
-import { defineStep, z } from '../step.ts';
+import {
+  band,
+  type BlockFunction,
+  defineStep,
+  estimateCog,
+  isNotAlpha,
+  KitError,
+  namesIn,
+  readingOf,
+  readingParameters,
+  realTypeOf,
+  type Scene,
+  type SceneBand,
+  type Strip,
+  writePixels,
+  z,
+} from '../step-kit.ts';
 import { qualityBandOf, qualityBands } from './quality-bands.ts';
 
 const nodata = NaN;

@@ -1,5 +1,4 @@
-import { defineStep, z } from '../step.ts';
-import { withItemFacts } from '../wide-copy.ts';
+import { defineStep, z } from '../step-kit.ts';
 
 /** Any raster as a Cloud Optimized GeoTIFF: tiled, compressed, with overviews, in the order that range requests like. */
 export default defineStep({
@@ -25,11 +24,5 @@ export default defineStep({
   }),
   input: { description: 'One raster file with any bands.', maxItems: 1, synthetic: 'multispectral' },
   output: { fileName: 'cog.tif', sourceType: 'as-input', bands: 'as-input', preview: { ramp: 'gray' } },
-
-  async run({ parameters, scene, gdal, raster, outputPath, share }) {
-    const source = scene.onlyRaster();
-    const view = withItemFacts(gdal, source, scene.bands);
-    raster.writeCog(view, outputPath, parameters, share(0, 1));
-    if (view !== source) view.close();
-  },
+  work: () => import('./work.ts'),
 });

@@ -1,7 +1,4 @@
-import { estimateCog } from '../estimate.ts';
-import { band } from '../parameters.ts';
-import { definePixelStep } from '../pixel-step.ts';
-import { z } from '../step.ts';
+import { band, definePixelStep, estimateCog, z } from '../step-kit.ts';
 
 interface Stop {
   readonly value: number;

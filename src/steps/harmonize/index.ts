@@ -1,18 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import type Gdal from 'gdal-async';
-import { KitError } from '../../contract/kit-error.ts';
-import { degreesPerUnit, metresPerUnit } from '../../raster/affine.ts';
-import { realTypeOf } from '../../raster/integer-types.ts';
-import { gridDifference } from '../../raster/match-band.ts';
-import type { SceneBand } from '../../raster/scene.ts';
-import { isNotAlpha, namesIn } from '../named-bands.ts';
-import { resampling } from '../parameters.ts';
-import { writePixels } from '../pixel-step.ts';
-import { readingOf, readingParameters } from '../reading.ts';
-import { defineStep, z, type StepJob } from '../step.ts';
-import { gridArguments, requirePlaced, sourcesOf, warped } from '../warp.ts';
-
-const isOwnWord = (grid: string) => grid === 'finest' || grid === 'coarsest';
+import { defineStep, namesIn, readingParameters, resampling, z } from '../step-kit.ts';
+import { isSizeWord } from './size-words.ts';
 
 /** Bands with pixels of different sizes on one grid, in one raster. */
 export default defineStep({
@@ -39,103 +26,7 @@ export default defineStep({
   }),
   input: { description: 'A scene whose bands have pixels of different sizes.', synthetic: 'multispectral' },
   output: { fileName: 'harmonized.tif', sourceType: 'as-input', bands: 'any', preview: { ramp: 'gray' } },
-  needs: ({ bands, grid }) => ({ bands: namesIn(bands), grid: isOwnWord(grid) ? [] : [grid] }),
+  needs: ({ bands, grid }) => ({ bands: namesIn(bands), grid: isSizeWord(grid) ? [] : [grid] }),
 
-  async run(job) {
-    const { parameters, scene, raster, outputPath, share } = job;
-    const names = namesIn(parameters.bands);
-    const chosen = names.length > 0 ? names.map((name) => scene.findBand(name)) : scene.bands.filter(isNotAlpha);
-    const like = isOwnWord(parameters.grid)
-      ? chosen.toSorted((a, b) => pixelArea(a.dataset) - pixelArea(b.dataset)).at(parameters.grid === 'finest' ? 0 : -1)
-      : scene.findBand(parameters.grid);
-    if (!like) throw new KitError('no_raster', 'there is no band to harmonize', { status: 422 });
-    const reading = readingOf(parameters);
-    const dataType = realTypeOf(chosen.map(({ band }) => band.dataType));
-    const moved = await warpToGrid(job, like.dataset, chosen, parameters);
-    await writePixels(
-      job,
-      {
-        bands: moved,
-        // The scale is that of the band as it came. Moved bands mark missing pixels by NaN.
-        readers: moved.map((sceneBand, i) => {
-          const { scale: scaling } = raster.reader(chosen[i]!, reading);
-          return raster.reader(sceneBand, sceneBand === chosen[i] ? { ...reading, scaling } : { scaling });
-        }),
-        output: {
-          path: outputPath,
-          bands: chosen.map((sceneBand, i) => ({
-            description: names[i] ?? sceneBand.names[0] ?? `band ${i + 1}`,
-            dataType,
-            nodata: NaN,
-          })),
-          overviews: ['near', 'mode'].includes(parameters.resampling) ? 'NEAREST' : 'AVERAGE',
-        },
-        share: (from, to) => share(0.4 + 0.6 * from, 0.4 + 0.6 * to),
-      },
-      () =>
-        (inputs, outputs, { width, rows }) =>
-          outputs.forEach((out, k) => {
-            for (let i = 0; i < width * rows; i++) out[i] = inputs[k]![i]!;
-          }),
-    );
-    for (const movedDataset of new Set(moved.map(({ dataset }) => dataset)))
-      if (!scene.datasets.includes(movedDataset)) movedDataset.close();
-  },
+  work: () => import('./work.ts'),
 });
-
-/** Area of a pixel in square metres, about. */
-function pixelArea(dataset: Gdal.Dataset): number {
-  requirePlaced(dataset);
-  const [, a = 1, b = 0, y = 0, c = 0, d = 1] = dataset.geoTransform ?? [];
-  const perUnit = degreesPerUnit(dataset.srs);
-  const metres = dataset.srs?.isProjected() ? dataset.srs.getLinearUnits().value : 1;
-  const [east, north] = perUnit === null ? [metres, metres] : metresPerUnit(perUnit, y);
-  return Math.abs(a * d - b * c) * east * north;
-}
-
-const gridOf = ({ rasterSize: { x, y }, geoTransform }: Gdal.Dataset) => ({ width: x, height: y, geoTransform });
-
-function isSameGrid(a: Gdal.Dataset, b: Gdal.Dataset): boolean {
-  return gridDifference(gridOf(a), gridOf(b)) === null && (!a.srs || !b.srs || a.srs.isSame(b.srs));
-}
-
-/** The bands on the grid of `like`. The caller closes rasters that are not the scene's. */
-async function warpToGrid(
-  job: Pick<StepJob<never>, 'gdal' | 'raster' | 'scene' | 'workFolder' | 'signal' | 'share'>,
-  like: Gdal.Dataset,
-  bands: readonly SceneBand[],
-  { resampling: method, nodata }: { readonly resampling: string; readonly nodata?: number | undefined },
-): Promise<SceneBand[]> {
-  const sources = [...new Set(bands.map(({ dataset }) => dataset))];
-  const moved = new Map<Gdal.Dataset, Gdal.Dataset>();
-  // A warp puts north up and west left. Rasters on the grid of `like` then need the same orientation.
-  const [, width = 1, , , , height = -1] = like.geoTransform ?? [];
-  const isTurned = (width < 0 || height > 0) && sources.some((source) => !isSameGrid(source, like));
-  for (const [i, source] of sources.entries()) {
-    const isSame = isSameGrid(source, like);
-    if (isSame && !isTurned) moved.set(source, source);
-    else {
-      const workFolder = `${job.workFolder}/moved-${i}`;
-      mkdirSync(workFolder);
-      const own = sourcesOf(job.scene).filter(({ dataset }) => dataset === source);
-      const context = job.share((0.4 * i) / sources.length, (0.4 * (i + 1)) / sources.length);
-      // Means of whole numbers are fractions.
-      const dataType = realTypeOf(source.bands.map((band) => band.dataType));
-      const options = { dataType, nodata };
-      moved.set(
-        source,
-        await warped(
-          { ...job, workFolder },
-          own,
-          [...gridArguments(job.gdal, like, [source.srs]), '-r', isSame ? 'near' : method],
-          context,
-          options,
-        ),
-      );
-    }
-  }
-  return bands.map((band) => {
-    const dataset = moved.get(band.dataset)!;
-    return dataset === band.dataset ? band : { ...band, dataset, band: dataset.bands.get(band.index), ofItem: null };
-  });
-}

@@ -1,8 +1,4 @@
-import { estimateCog } from '../estimate.ts';
-import { band } from '../parameters.ts';
-import { definePixelStep } from '../pixel-step.ts';
-import { z } from '../step.ts';
-import { byGradient, type OfGradient } from '../terrain.ts';
+import { band, byGradient, definePixelStep, estimateCog, type OfGradient, z } from '../step-kit.ts';
 
 const radians = Math.PI / 180;
 

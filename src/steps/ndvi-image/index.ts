@@ -1,6 +1,5 @@
-import { command } from '../command.ts';
+import { command, defineStep } from '../step-kit.ts';
 import ndvi from '../ndvi/index.ts';
-import { defineStep } from '../step.ts';
 
 /** The kit's `ndvi` in Python, in a container image that you build of the `Dockerfile` beside it: the same pixels. */
 export default defineStep({

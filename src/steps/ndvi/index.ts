@@ -1,5 +1,4 @@
-import { band } from '../parameters.ts';
-import { definePixelStep } from '../pixel-step.ts';
+import { band, definePixelStep } from '../step-kit.ts';
 
 /** (A - B) / (A + B), as Float32. No data where the sum is 0 or either band has none. */
 export default definePixelStep({

@@ -1,10 +1,14 @@
-import { KitError } from '../../contract/kit-error.ts';
-import type { SceneBand } from '../../raster/scene.ts';
-import { SceneError } from '../../raster/match-band.ts';
-import { estimateCog } from '../estimate.ts';
-import { band } from '../parameters.ts';
-import { readingOf, readingParameters } from '../reading.ts';
-import { defineStep, z } from '../step.ts';
+import {
+  band,
+  defineStep,
+  estimateCog,
+  KitError,
+  readingOf,
+  readingParameters,
+  type SceneBand,
+  SceneError,
+  z,
+} from '../step-kit.ts';
 import { Upsampler, upsamplings, type Axis } from './upsampler.ts';
 
 const nodata = NaN;

@@ -1,6 +1,6 @@
 /** Only for child processes: a coarse raster's values at the pixels of a finer one. */
 import type gdal from 'gdal-async';
-import type { BandReader } from '../../raster/band-reader.ts';
+import type { BandReader } from '../step-kit.ts';
 
 export const upsamplings = ['nearest', 'bilinear', 'cubic'] as const;
 export type Upsampling = (typeof upsamplings)[number];

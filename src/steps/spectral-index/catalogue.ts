@@ -1,4 +1,4 @@
-import type { PreviewStyle } from '../../raster/preview.ts';
+import type { PreviewStyle } from '../step-kit.ts';
 
 /** A spectral index: what it is computed by, over the common names of bands (STAC EO extension), and where it comes from. */
 export interface SpectralIndex {

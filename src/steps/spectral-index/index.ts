@@ -1,17 +1,21 @@
-import { hasKey, keysOf } from '../../contract/keys.ts';
-import { KitError } from '../../contract/kit-error.ts';
-import type { BandReader } from '../../raster/band-reader.ts';
+import {
+  type AnyStep,
+  type BandReader,
+  defineStep,
+  estimateCog,
+  KitError,
+  readingOf,
+  readingParameters,
+  z,
+} from '../step-kit.ts';
 import { computeExpression, nodata } from '../band-math/compute.ts';
 import { parseExpression } from '../band-math/expression.ts';
-import { estimateCog } from '../estimate.ts';
-import { readingOf, readingParameters } from '../reading.ts';
-import { defineStep, z, type AnyStep } from '../step.ts';
 import { spectralIndices, type IndexCatalogue, type SpectralIndex } from './catalogue.ts';
 import { readIndexCatalogue } from './read-catalogue.ts';
 
 /** Adds the parameters and the words of a catalogue to the step. */
 function stepOf({ indices, constants }: IndexCatalogue, description: string): AnyStep {
-  const ids = keysOf(indices);
+  const ids = Object.keys(indices);
   const placeholders = Object.fromEntries(Object.keys(constants).map((name) => [name, 1]));
   const bandsOf = (index: string) => parseExpression(indices[index]!.formula, placeholders).bands;
   const constantsOf = (index: string) =>
@@ -48,7 +52,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
     parameters: z.object({
       index: z
         .enum(ids)
-        .default('NDVI' in indices ? 'NDVI' : ids[0])
+        .default('NDVI' in indices ? 'NDVI' : ids[0]!)
         .meta({ title: 'Index', description: 'The index to compute.', choices }),
       factor: z.number().min(-1e6).max(1e6).optional().meta({
         title: 'Factor',
@@ -137,7 +141,7 @@ function valuesOf(
 
 /** Returns the kit's ramp and range for an index. Both are absent if the kit has no such index. */
 function styleOf(id: string): Pick<SpectralIndex, 'ramp' | 'range'> {
-  const known: SpectralIndex | undefined = hasKey(spectralIndices, id) ? spectralIndices[id] : undefined;
+  const known: SpectralIndex | undefined = new Map(Object.entries(spectralIndices)).get(id);
   return { ...(known?.ramp && { ramp: known.ramp }), ...(known?.range && { range: known.range }) };
 }
 

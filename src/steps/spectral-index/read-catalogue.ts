@@ -1,7 +1,7 @@
 /** Reads the files of Awesome Spectral Indices (https://github.com/awesome-spectral-indices/awesome-spectral-indices). */
 import { existsSync, readFileSync } from 'node:fs';
 import * as z from 'zod';
-import { KitError } from '../../contract/kit-error.ts';
+import { KitError } from '../step-kit.ts';
 import { ExpressionError, parseExpression } from '../band-math/expression.ts';
 import type { IndexCatalogue, SpectralIndex } from './catalogue.ts';
 

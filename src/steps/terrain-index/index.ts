@@ -1,8 +1,4 @@
-import { keysOf } from '../../contract/keys.ts';
-import { band } from '../parameters.ts';
-import { definePixelStep } from '../pixel-step.ts';
-import { z } from '../step.ts';
-import { byNeighbours } from '../terrain.ts';
+import { band, byNeighbours, definePixelStep, z } from '../step-kit.ts';
 
 /** Each of the nine heights around a pixel, row by row, the pixel itself in the middle. */
 const indices = {
@@ -33,7 +29,7 @@ export default definePixelStep({
     'Compares each height with the eight around it: topographic position (TPI), ruggedness (TRI, Riley 1999) or roughness.',
   bands: { band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }) },
   parameters: z.object({
-    index: z.enum(keysOf(indices)).default('position').meta({
+    index: z.enum(['position', 'ruggedness', 'roughness']).default('position').meta({
       title: 'Index',
       description:
         'position: height above the mean of the eight. ruggedness: root of the sum of the squared differences. roughness: the highest less the lowest of the nine.',

@@ -1,4 +1,4 @@
-import { KitError } from '../../contract/kit-error.ts';
+import { KitError } from '../step-kit.ts';
 
 /** Most values that all bands of a zone keep for percentiles, until the zone ends. A weight counts as a value. */
 const maxKept = 16_000_000;
