@@ -7,14 +7,11 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { cleanUpAfterFile } from '../support/cleanup.ts';
-import { findProgram } from '../../scripts/needs.mjs';
 import { projectRoot } from '../support/folders.ts';
 import { needing, unless } from '../support/needs.ts';
 
 const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'marketplace-app-kit', 'images');
 const built = unless(existsSync(join(cache, 'built')), 'the images were not built here before', 'npm run test:images');
-
-const kubectl = unless(findProgram(['kubectl']) !== null, 'kubectl is not installed', 'install kubectl 1.27 or later');
 
 let run: Promise<{ status: number | null; said: string }> | undefined;
 /** Runs the script once for all tests of this file. */
@@ -44,12 +41,13 @@ test('both images work in the composition', { timeout, ...needing('podman', buil
 });
 
 test(
-  'the pods of deploy/kubernetes deliver a run',
-  { timeout, ...needing('podman', built, kubectl) },
+  'the pods of deploy/kubernetes deliver a run, and another one through a roll-out',
+  { timeout, ...needing('podman', built) },
   async (context) => {
     const { said } = await runOnce();
     const [, reason] = /^test:images skipped: (.*)$/m.exec(said) ?? [];
     if (reason !== undefined) context.skip(reason);
     expect(said).toContain('passed  a run is delivered by the pods');
+    expect(said).toContain('passed  a run that waited through the roll-out is delivered by the new pods');
   },
 );

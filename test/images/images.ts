@@ -350,14 +350,48 @@ interface PodContainer {
   readonly volumeMounts?: readonly { name: string }[];
 }
 
+/** The parts of the kustomization that the test reads. */
+interface Kustomization {
+  readonly resources: readonly string[];
+  readonly configMapGenerator: readonly { readonly name: string; readonly literals: readonly string[] }[];
+  readonly images: readonly { readonly name: string; readonly newName: string; readonly newTag: string }[];
+}
+
 type Entered = ReturnType<Engine['enter']>;
 
-/** Migrates an empty database by the job of deploy/kubernetes, then drives a run through a pod of web and a pod of worker. */
+/** The manifests of deploy/kubernetes by kubectl. Without it: with the settings and image names that its kustomization has. */
+function renderManifests(): readonly Manifest[] {
+  const folder = join(projectRoot, 'deploy/kubernetes');
+  const manifestsIn = (text: string) => parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+  const rendered = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
+  if (!rendered.error) {
+    check('kustomize renders the manifests', rendered.status === 0, rendered.stderr);
+    return manifestsIn(rendered.stdout);
+  }
+  console.log('kubectl is not installed: the manifests are read without it');
+  const { resources, configMapGenerator, images } = parse(
+    readFileSync(join(folder, 'kustomization.yaml'), 'utf8'),
+  ) as Kustomization;
+  const settings = configMapGenerator.map(({ name, literals }) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name },
+    data: Object.fromEntries(literals.map((literal) => literal.split(/=(.*)/s).slice(0, 2) as [string, string])),
+  }));
+  const text = resources.map((name) => readFileSync(join(folder, name), 'utf8')).join('---\n');
+  const named = images.reduce(
+    (all, { name, newName, newTag }) => all.replaceAll(`image: ${name}\n`, `image: ${newName}:${newTag}\n`),
+    text,
+  );
+  return [...(settings as unknown as Manifest[]), ...manifestsIn(named)];
+}
+
+/**
+ * Migrates an empty database by the job of deploy/kubernetes, drives a run through a pod of web and a pod of worker, and replaces
+ * both pods while another run waits.
+ */
 async function playPods(engine: Engine, database: Container, drive: (...args: string[]) => Entered): Promise<void> {
-  const rendered = spawnSync('kubectl', ['kustomize', join(projectRoot, 'deploy/kubernetes')], { encoding: 'utf8' });
-  if (rendered.error) return console.log('the pods are skipped: kubectl is not installed');
-  check('kustomize renders the manifests', rendered.status === 0, rendered.stderr);
-  const manifests = parseAllDocuments(rendered.stdout).map((document) => document.toJS() as Manifest);
+  const manifests = renderManifests();
   const settings = manifests.find(({ kind }) => kind === 'ConfigMap')!;
   settings.data['PLATFORM_URL'] = 'http://127.0.0.1:4010';
 
@@ -378,10 +412,12 @@ async function playPods(engine: Engine, database: Container, drive: (...args: st
   engine.podman(['secret', 'create', 'marketplace-app', secretFile]);
   rmSync(secretFile);
 
-  /** Plays the pod of a manifest, and returns the name of its container. */
-  function playPod(role: string, port: string): string {
-    const name = `${prefix}-pod-${role}`;
-    const { metadata, spec } = manifests.find((one) => one.spec?.template && one.metadata.name === role)!.spec.template;
+  /** Plays the pod of a manifest, and returns the name of its container. `release` names the pod if there are several of one role. */
+  function playPod(role: string, port: string, release = ''): string {
+    const name = `${prefix}-pod-${role}${release}`;
+    const { metadata, spec } = structuredClone(
+      manifests.find((one) => one.spec?.template && one.metadata.name === role)!.spec.template,
+    );
     const [container] = spec.containers;
     engine.podman(['tag', `localhost/${prefix}-app`, container.image]);
     // Podman differs from Kubernetes: annotations name the seccomp profiles, ports need a bridge, a probe runs curl in the
@@ -397,7 +433,7 @@ async function playPods(engine: Engine, database: Container, drive: (...args: st
     for (const volume of [...(spec.volumes ?? []), ...(container.volumeMounts ?? [])])
       volume.name = `${name}-${volume.name}`;
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, name }, spec };
-    const file = join(cache, `${role}.yaml`);
+    const file = join(cache, `${role}${release}.yaml`);
     writeFileSync(file, [settings, pod].map((one) => stringify(one)).join('---\n'));
     engine.podman(['kube', 'play', '--network', 'host', '--seccomp-profile-root', profiles, file]);
     return `${name}-app`;
@@ -408,12 +444,17 @@ async function playPods(engine: Engine, database: Container, drive: (...args: st
   const migrated = engine.podman(['wait', job]);
   check('the job migrates an empty database', migrated === '0', `${logsOf(job).stdout}${logsOf(job).stderr}`);
 
+  /** Asks a pod from inside. */
+  const asker = (name: string, port: string) => (path: string) =>
+    engine.enter(['podman', 'exec', name, 'node', '-e', `fetch('http://127.0.0.1:${port}${path}').then(async (r) => console.log(r.status, await r.text()))`]).stdout; // oxfmt-ignore
+  const isReady = (name: string, port: string) =>
+    until(`${name} is ready`, () => asker(name, port)('/ready').startsWith('200 ')).catch(() => {});
+
   for (const [role, port] of Object.entries({ web: '3000', worker: '3001' })) {
     const name = playPod(role, port);
     const exec = (...args: string[]) => engine.enter(['podman', 'exec', name, ...args]);
-    const ask = (path: string) =>
-      exec('node', '-e', `fetch('http://127.0.0.1:${port}${path}').then(async (r) => console.log(r.status, await r.text()))`).stdout; // oxfmt-ignore
-    await until(`${name} is ready`, () => ask('/ready').startsWith('200 ')).catch(() => {});
+    const ask = asker(name, port);
+    await isReady(name, port);
     for (const path of ['/health', '/ready']) {
       const answer = ask(path);
       check(`${name} answers ${path}`, answer.startsWith('200 '), `${answer}${logsOf(name).stderr}`);
@@ -426,10 +467,24 @@ async function playPods(engine: Engine, database: Container, drive: (...args: st
   }
   const run = drive('whole');
   check('a run is delivered by the pods', run.status === 0, `${run.stdout}${run.stderr}`);
-  const worker = `${prefix}-pod-worker`;
-  engine.podman(['pod', 'stop', '--time', '20', worker]);
-  const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', `${worker}-app`]);
-  check('the pod of worker stops with exit code 0', code === '0', code);
+
+  // A roll-out: the new pods come first, then the old ones end. All pods share one loopback, so a new web has the port of the old one.
+  const waiting = drive('begin').stdout.trim().split(' ');
+  const next = playPod('worker', '3002', '-next');
+  await isReady(next, '3002');
+  for (const [role, grace] of [
+    ['worker', '60'],
+    ['web', '30'],
+  ] as const) {
+    // oxfmt-ignore
+    const pod = `${prefix}-pod-${role}`;
+    engine.podman(['pod', 'stop', '--time', grace, pod]);
+    const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', `${pod}-app`]);
+    check(`the old pod of ${role} stops with exit code 0`, code === '0', code);
+  }
+  await isReady(playPod('web', '3000', '-next'), '3000');
+  const rolled = drive('end', ...waiting);
+  check('a run that waited through the roll-out is delivered by the new pods', rolled.status === 0, `${rolled.stdout}${rolled.stderr}${logsOf(next).stderr}`); // oxfmt-ignore
 }
 
 /** Removes the pods, the containers, the volumes and the secret of the test. */
