@@ -1,3 +1,5 @@
+import { interfaceCalls, type InterfaceRow } from './calls.ts';
+
 /** An assumption of the kit where the specification is silent, by its name. */
 export interface Assumption {
   /** Name that marks in the code use for the assumption. */
@@ -15,8 +17,8 @@ export interface Assumption {
 
 const later = (hours: string) => ({ byHand: `renew a token ${hours}, and see what is answered` });
 
-/** One table, and so one file of more than 400 lines. docs/contract.md is made of it, and `npm run drift` tells of each whether it holds. */
-export const assumptions = [
+/** Assumptions that are not about the shape of one call. */
+const general = [
   entry(
     'error-body',
     '7',
@@ -100,30 +102,6 @@ export const assumptions = [
     later('a few minutes after its end'),
   ),
   entry(
-    'renewed-token',
-    '4.8',
-    'step 1 answers `{token, expiresAt}`',
-    'contract/calls/renew-token.ts',
-    'renewToken',
-    'renew-token',
-  ),
-  entry(
-    'user-detail',
-    '2.7',
-    'step 2 answers `{id, email, name, organization}`',
-    'contract/calls/user-detail.ts',
-    'userDetail',
-    'user-detail',
-  ),
-  entry(
-    'operation-request',
-    '4.8',
-    'step 3 takes `{name, description?, parameters?}`',
-    'contract/calls/create-operation.ts',
-    'createOperation',
-    'create-operation',
-  ),
-  entry(
     'operation-name-length',
     '4.8',
     'the name of an operation has at most 200 characters',
@@ -138,62 +116,6 @@ export const assumptions = [
     'contract/limits.ts',
     'operationParametersBytes',
     'operation-refusals',
-  ),
-  entry(
-    'idempotency-key',
-    '4.8',
-    'the same `Idempotency-Key` gives the same operation again',
-    'contract/calls/create-operation.ts',
-    'headers',
-    'create-operation',
-  ),
-  entry(
-    'created-operation',
-    '4.8',
-    'step 3 answers `status`, `createdAt` and `expiresAt` beside `operationId`',
-    'contract/calls/create-operation.ts',
-    'createOperation',
-    'create-operation',
-  ),
-  entry(
-    'operation-status',
-    '4.8',
-    'step 4 answers the operation’s name and times beside `status`',
-    'contract/calls/get-operation.ts',
-    'getOperation',
-    'get-operation',
-  ),
-  entry(
-    'initiate-request',
-    '4.8',
-    'step 5 takes `{operationId, fileName, sourceType?}`',
-    'contract/calls/initiate-upload.ts',
-    'initiateUpload',
-    'initiate-upload',
-  ),
-  entry(
-    'chunk-request',
-    '4.8',
-    'step 6 takes the form of `uploadChunk` (4.4)',
-    'contract/calls/upload-chunk.ts',
-    'uploadChunk',
-    'upload-chunk',
-  ),
-  entry(
-    'chunk-answer',
-    '4.8',
-    'step 6 answers `{message, partNumber, size}`',
-    'contract/calls/upload-chunk.ts',
-    'uploadChunk',
-    'upload-chunk',
-  ),
-  entry(
-    'completion',
-    '4.8',
-    'step 7 takes and answers what `completeUpload` (4.4) does',
-    'contract/calls/complete-upload.ts',
-    'completeUpload',
-    'complete-upload',
   ),
   entry(
     'several-uploads',
@@ -233,14 +155,6 @@ export const assumptions = [
     { byHand: 'upload 101,000,000 bytes at once' },
   ),
   entry(
-    'direct-upload-form',
-    '4.3',
-    '`sourceType` of a direct upload may stand in the form',
-    'contract/calls/upload-file.ts',
-    'uploadFile',
-    'direct-upload',
-  ),
-  entry(
     'file-name',
     '4.4',
     'a file’s name is no path, and has no control character',
@@ -262,14 +176,6 @@ export const assumptions = [
     '`geometry` of a completion is WKT, or GeoJSON',
     'contract/files/file-geometry.ts',
     'fileGeometry',
-    'file-upload',
-  ),
-  entry(
-    'file-properties',
-    '4.4',
-    '`layerProperties` and `vectorMappingProperties` are free JSON, shown with the file’s item',
-    'contract/calls/complete-file-upload.ts',
-    'properties',
     'file-upload',
   ),
   entry(
@@ -430,14 +336,6 @@ export const assumptions = [
   ),
 
   entry(
-    'model-fields',
-    '2.6',
-    'the models are a list of `{id, name, version, type, labels}`',
-    'contract/calls/list-models.ts',
-    'listModels',
-    'list-models',
-  ),
-  entry(
     'inference-types',
     '2.6',
     'a model’s task is SEGMENTATION, CLASSIFICATION or DETECTION',
@@ -455,8 +353,28 @@ export const assumptions = [
   ),
 ] as const satisfies readonly Assumption[];
 
+type IdsOf<Row> = Row extends { readonly assumptions: readonly { readonly id: infer Id extends string }[] }
+  ? Id
+  : never;
 /** The id of an assumption, as `docs/contract.md` lists it. */
-export type AssumptionId = (typeof assumptions)[number]['id'];
+export type AssumptionId = (typeof general)[number]['id'] | IdsOf<InterfaceRow>;
+
+/** Assumptions about calls. Each stands in the row of its call. */
+const ofCalls = Object.entries(interfaceCalls).flatMap(([name, row]) =>
+  (row.assumptions ?? []).map(({ section = row.section, ...assumption }): Assumption => ({
+    ...assumption,
+    clause: section,
+    file: `contract/calls/${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.ts`,
+    symbol: name,
+  })),
+);
+
+/** Every assumption of the kit. docs/contract.md is made of it, and `npm run drift` tells of each whether it holds. */
+export const assumptions: readonly (Assumption & { readonly id: AssumptionId })[] = [
+  ...general,
+  // The type of an identifier follows from the rows.
+  ...(ofCalls as (Assumption & { readonly id: AssumptionId })[]),
+];
 
 function entry<const Id extends string>(
   id: Id,

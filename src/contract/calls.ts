@@ -27,6 +27,9 @@ export type ProfileCalls = {
 /** Calls of the platform that only the sandbox answers, by their names. */
 const served = { uploadFile, ...catalogForClients };
 
+/** The rows of all calls, with the types that each has. */
+export type InterfaceRow = Rows[CallName] | (typeof served)[keyof typeof served];
+
 /** Every call of the platform's interface, by name. */
 export const interfaceCalls: Readonly<Record<string, CallFacts>> = {
   ...Object.fromEntries(callNames.map((name) => [name, calls[name]])),

@@ -5,7 +5,7 @@ export * from './calls.ts';
 export * from './calls/index.ts';
 export { catalogForClients } from './calls/catalog-for-clients.ts';
 export * from './calls/upload-file.ts';
-export { type CallFacts, type CallGroup, type CallRow } from './calls/define-call.ts';
+export { inputNames, type CallFacts, type CallGroup, type CallRow } from './calls/define-call.ts';
 export * from './files/completion-fields.ts';
 export * from './files/file-geometry.ts';
 export * from './files/uploaded-file.ts';

@@ -25,7 +25,7 @@ export interface Difference {
   /** The assumption that does not hold; null where the specification itself says otherwise. */
   readonly assumption: AssumptionId | null;
   readonly place: Place;
-  /** In a wire profile, where one can say it: `calls.createOperation.response.operationId`. */
+  /** In a wire profile, where one can say it: `calls.getOperation.response.status`. */
   readonly profilePath: string | null;
 }
 

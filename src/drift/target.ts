@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { KitError, type WireCallName, type WireProfile, type WireRequest } from '../contract/index.ts';
+import { interfaceCalls, KitError, type WireCallName, type WireProfile, type WireRequest } from '../contract/index.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRetryAfter } from '../platform-client/index.ts';
 import { factsOf, jsonOf, type Facts, type RawAnswer } from './facts.ts';
@@ -161,9 +161,10 @@ export class Conversation {
     }
     if (answer.status === 429) throw new NotObserved('the platform limits how often it is asked (429)');
     // The response to a renewal holds a token, under any field name.
-    if (call === 'renewToken') for (const text of longTexts(jsonOf(answer))) this.hide(text);
+    const answerHolds = call === null ? undefined : interfaceCalls[call]?.answerHolds;
+    if (answerHolds === 'token') for (const text of longTexts(jsonOf(answer))) this.hide(text);
     // Records must not contain users' names.
-    if (call === 'userDetail' && answer.status < 300)
+    if (answerHolds === 'names' && answer.status < 300)
       for (const text of textsOf(jsonOf(answer))) if (text.length >= leastOfName) this.hide(text);
     const unreadable = reads(answer);
     this.exchanges.push({

@@ -1,29 +1,23 @@
 import type {
   BegunUpload,
   Call,
+  CallFacts,
+  CallName,
   CatalogItem,
   CatalogItems,
-  CompletedUpload,
   CompleteUploadRequest,
-  Content,
-  CreatedOperation,
   FileStatusView,
   GenerateUploadIdInput,
-  InitiatedUpload,
-  InitiateUploadInput,
   KnownJob,
   KnownModels,
-  OperationRequest,
-  OperationView,
+  ProfileCalls,
   RunInferenceInput,
   SearchItemsInput,
-  UploadedChunk,
   UploadedFile,
   UploadFileChunkInput,
-  UserDetail,
   WireProfile,
 } from '../contract/index.ts';
-import { assumedProfile, endpointsWhere } from '../contract/index.ts';
+import { assumedProfile, calls, endpointsWhere, inputNames } from '../contract/index.ts';
 import { listCollections, type CollectionEntry } from './browse-catalog.ts';
 import { downloadTo, fetchTo, type Download } from './download.ts';
 import { createHttpTransport, type HttpTransport } from './http-transport.ts';
@@ -81,23 +75,34 @@ export interface LaunchOptions {
   readonly mayCall?: (signal: AbortSignal | undefined) => Promise<void>;
 }
 
+type Rows = typeof calls;
+/** Names of the calls of a launch, but for the renewal of its token. */
+type LaunchCallName = {
+  [Name in CallName]: Rows[Name] extends { readonly group: 'External app' } ? Name : never;
+}[Exclude<CallName, 'renewToken'>];
+/** The input of a call without the token, which the client adds. */
+type GivenTo<Name extends LaunchCallName> =
+  ProfileCalls[Name] extends Call<infer Input, unknown> ? Omit<Input, 'token'> : never;
+/** The arguments of a call: none, the body alone if the input has nothing else, or the input. */
+type Given<Name extends LaunchCallName> = [keyof GivenTo<Name>] extends [never]
+  ? []
+  : Rows[Name] extends { readonly body: infer Body extends keyof GivenTo<Name> }
+    ? [Exclude<keyof GivenTo<Name>, Body>] extends [never]
+      ? [body: GivenTo<Name>[Body]]
+      : [input: GivenTo<Name>]
+    : [input: GivenTo<Name>];
+
+/** The calls of one launch by the names of their rows. A call whose row says that it polls makes one try only. */
+type CallsOfLaunch = {
+  readonly [Name in LaunchCallName]: (
+    ...given: [...Given<Name>, options?: CallOptions]
+  ) => Promise<ProfileCalls[Name] extends Call<never, infer Output> ? Output : never>;
+};
+
 /** The calls of one launch (spec 4.8). Each renews the token where that is due and repeats transient failures. */
-export interface LaunchCalls {
+export interface LaunchCalls extends CallsOfLaunch {
   /** Renews the token if it ends soon or if its end is unknown, so that it outlives long work. */
   keepAlive(options?: CallOptions): Promise<void>;
-  userDetail(options?: CallOptions): Promise<UserDetail>;
-  createOperation(
-    input: { idempotencyKey: string; operation: OperationRequest },
-    options?: CallOptions,
-  ): Promise<CreatedOperation>;
-  /** Makes one try only: after a lost answer the next poll asks again, and nothing sooner. */
-  getOperation(input: { operationId: string }, options?: CallOptions): Promise<OperationView>;
-  initiateUpload(upload: InitiateUploadInput['upload'], options?: CallOptions): Promise<InitiatedUpload>;
-  uploadChunk(
-    input: { uploadId: string; key: string; partNumber: number; content: Content },
-    options?: CallOptions,
-  ): Promise<UploadedChunk>;
-  completeUpload(completion: CompleteUploadRequest, options?: CallOptions): Promise<CompletedUpload>;
 }
 
 /** The platform's calls. `launch` returns those of one launch. */
@@ -219,14 +224,27 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       });
     };
 
+    const methods = Object.entries<CallFacts & { readonly body?: string }>(calls)
+      .filter(([name, { group }]) => group === 'External app' && name !== 'renewToken')
+      .map(([name, row]) => {
+        const names = inputNames(row);
+        const [alone] = names.length === 1 ? names : [];
+        const method = (...given: readonly unknown[]) => {
+          const [input, options] = names.length === 0 ? [{}, given[0]] : given;
+          const wire = profile.calls[name as LaunchCallName] as Call<{ token: string }, unknown>;
+          return call(
+            wire,
+            alone !== undefined && alone === row.body ? { [alone]: input } : (input as object),
+            options as CallOptions | undefined,
+          );
+        };
+        return [name, method];
+      });
+
     return {
       keepAlive: ({ signal } = {}) => keeper.keepAlive(signal),
-      userDetail: (o) => call(profile.calls.userDetail, {}, o),
-      createOperation: (input, o) => call(profile.calls.createOperation, input, o),
-      getOperation: (input, o) => call(profile.calls.getOperation, input, o),
-      initiateUpload: (upload, o) => call(profile.calls.initiateUpload, { upload }, o),
-      uploadChunk: (input, o) => call(profile.calls.uploadChunk, input, o),
-      completeUpload: (completion, o) => call(profile.calls.completeUpload, { completion }, o),
+      // Each method has the arguments and the answer of its row.
+      ...(Object.fromEntries(methods) as unknown as CallsOfLaunch),
     };
   }
 

@@ -54,7 +54,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     alone,
     /has \d operations/,
     {
-      file: 'src/app/runs/stages/create-operation.ts',
+      file: 'src/app/runs/stages/ask-for-approval.ts',
       from: 'idempotencyKey: run.idempotencyKey',
       to: 'idempotencyKey: run.idempotencyKey + run.claim',
     },
@@ -107,7 +107,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     alone,
     /is FAILED: .*idempotency_key_reused/,
     {
-      file: 'src/app/runs/stages/create-operation.ts',
+      file: 'src/app/runs/stages/ask-for-approval.ts',
       from: 'run.operation ?? operationOf(',
       to: 'operationOf(',
     },

@@ -75,7 +75,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
 
   test('makes its idempotency key when it calls, and not before', { timeout }, async () => {
     const script = await appOf({
-      file: 'src/app/runs/stages/create-operation.ts',
+      file: 'src/app/runs/stages/ask-for-approval.ts',
       from: 'idempotencyKey: run.idempotencyKey',
       to: 'idempotencyKey: crypto.randomUUID()',
     });

@@ -1,4 +1,4 @@
-import { KitError, type UserDetail } from '../../contract/index.ts';
+import { KitError } from '../../contract/index.ts';
 import type { IdentityToken, IdentityTokenStore } from '../../platform-client/index.ts';
 import type { AppDatabase } from '../database.ts';
 import type { Launch, LaunchPage, LaunchStore } from './launch-store.ts';
@@ -71,7 +71,7 @@ export class SqlLaunchStore implements LaunchStore {
       .select(['id', 'user', 'created_at'])
       .where('id', '=', id)
       .executeTakeFirst();
-    return row ? { id: row.id, user: ownJson<UserDetail>(row.user), createdAtMs: row.created_at } : null;
+    return row ? { id: row.id, user: ownJson<Launch['user']>(row.user), createdAtMs: row.created_at } : null;
   }
 
   async listBegunBefore({ begunBeforeMs, limit, after = '', withToken = false }: LaunchPage): Promise<string[]> {

@@ -54,5 +54,12 @@ export const completeFileUpload = defineCall<CompleteFileUploadInput, UploadedFi
   canFailInWork: true,
   needsNoField: true,
   body: 'completion',
+  assumptions: [
+    {
+      id: 'file-properties',
+      assumes: '`layerProperties` and `vectorMappingProperties` are free JSON, shown with the file’s item',
+      probe: 'file-upload',
+    },
+  ],
   decode: (body) => readFile.parse(body),
 });

@@ -34,5 +34,12 @@ export const completeUpload = defineCall<CompleteUploadInput, CompletedUpload>()
   canFailInWork: true,
   needsNoField: true,
   body: 'completion',
+  assumptions: [
+    {
+      id: 'completion',
+      assumes: 'step 7 takes and answers what `completeUpload` (4.4) does',
+      probe: 'complete-upload',
+    },
+  ],
   decode: (body) => read.parse(body || {}),
 });

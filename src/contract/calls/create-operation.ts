@@ -57,6 +57,12 @@ export const createOperation = defineCall<CreateOperationInput, CreatedOperation
   headers: { idempotencyKey: 'Idempotency-Key' },
   request,
   response,
+  descriptions: {
+    'in.description': 'Text that the user reads before the decision.',
+    expiresAt: 'Time at which an undecided operation expires, ISO 8601, UTC.',
+    'in.name': 'Name of the operation that the user reads before the decision: 1 to 200 characters.',
+    status: 'Always REQUESTED: the user has not decided yet.',
+  },
   errors: { ...ofToken, ...ofBody },
   example: {
     name: 'NDVI of olinda-landsat7',
@@ -64,5 +70,18 @@ export const createOperation = defineCall<CreateOperationInput, CreatedOperation
     parameters: { step: 'ndvi', item: 'olinda-landsat7' },
   },
   body: 'operation',
+  assumptions: [
+    { id: 'operation-request', assumes: 'step 3 takes `{name, description?, parameters?}`', probe: 'create-operation' },
+    {
+      id: 'idempotency-key',
+      assumes: 'the same `Idempotency-Key` gives the same operation again',
+      probe: 'create-operation',
+    },
+    {
+      id: 'created-operation',
+      assumes: 'step 3 answers `status`, `createdAt` and `expiresAt` beside `operationId`',
+      probe: 'create-operation',
+    },
+  ],
   decode: (body) => read.parse(body),
 });

@@ -4,6 +4,18 @@ import { fillPath, type Call, type Content, type HttpMethod, type WireBody, type
 /** Groups of calls: their sections of the interface, and the key and permission that they need (spec 5). */
 export type CallGroup = 'Catalog' | 'Files' | 'Inference' | 'External app';
 
+/** An assumption about a call, where the specification is silent. */
+export interface CallAssumption {
+  /** Name that marks in the code use for the assumption. */
+  readonly id: string;
+  /** Section of the interface. Default: that of the call. */
+  readonly section?: string;
+  /** One sentence. */
+  readonly assumes: string;
+  /** The probe of `npm run drift` that tells, or what a person does to find out. */
+  readonly probe: string | { readonly byHand: string };
+}
+
 /** One call of the platform's interface, before it is encoded and decoded: the only place that describes it. */
 export interface CallFacts {
   /** Name in faults, rate limits, metrics, traces and errors. */
@@ -32,10 +44,16 @@ export interface CallFacts {
   readonly response?: z.ZodType;
   /** Media type of the answer. Default: `application/json`. */
   readonly mediaType?: string;
+  /** Descriptions of fields by their path, such as `in.name` for one of the request, if the general one of the field does not fit. */
+  readonly descriptions?: Readonly<Record<string, string>>;
   /** Statuses of errors beside those of every call, with the message of section 7. Null: the message says what was wrong. */
   readonly errors: Readonly<Partial<Record<number, string | null>>>;
+  /** Default: none. */
+  readonly assumptions?: readonly CallAssumption[];
   /** Body of a request, as an example. */
   readonly example?: unknown;
+  /** What the answer holds that a record must hide: an identity token, or the names of a person. Default: neither. */
+  readonly answerHolds?: 'token' | 'names';
   /** True if the answer comes only after the platform has read or assembled a file. Default false. */
   readonly isLong?: boolean;
   /** True if the sandbox can let the work fail half-way, as a fault. Default false. */
@@ -70,6 +88,23 @@ export function defineCall<Input extends object, Output>() {
   });
 }
 
+/** Names of the values in the path of a call. */
+const namesInPath = (path: string) => [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
+
+/** Names of the values that a call takes, but for the token. `body` is the member of the input that is the JSON body. */
+export function inputNames({
+  path,
+  query,
+  headers,
+  request,
+  fields,
+  body,
+}: CallFacts & { readonly body?: string }): string[] {
+  const inBody = request ? [body ?? 'body'] : Object.keys(fields?.shape ?? {});
+  const names = [...namesInPath(path), ...Object.keys(query?.shape ?? {}), ...Object.keys(headers ?? {}), ...inBody];
+  return names.filter((name) => name !== 'token');
+}
+
 function encodeCall(
   { method, path, query, headers = {}, request, fields, fileField }: CallFacts,
   input: object,
@@ -80,12 +115,11 @@ function encodeCall(
     Object.fromEntries(
       names.filter((name) => values.get(name) !== undefined).map((name) => [name, String(values.get(name))]),
     );
-  const inPath = [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
   const form = fields && textsOf(Object.keys(fields.shape));
   const carried = Object.entries(headers).map(([name, header]) => [header, String(values.get(name))]);
   return {
     method,
-    path: fillPath(path, textsOf(inPath)),
+    path: fillPath(path, textsOf(namesInPath(path))),
     ...(query && { query: textsOf(Object.keys(query.shape)) }),
     ...(carried.length > 0 && { headers: Object.fromEntries(carried) as Record<string, string> }),
     body: bodyOf(values, request && (body === undefined ? input : values.get(body)), form, fileField),

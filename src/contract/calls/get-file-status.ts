@@ -23,6 +23,11 @@ export const getFileStatus = defineCall<FileStatusInput, FileStatusView>()({
   method: 'GET',
   path: '/public/file/status/:id',
   response,
+  descriptions: {
+    id: 'Identifier of the file, as the upload answered it (`fileId`).',
+    createdAt: 'Time of creation, milliseconds since 1970.',
+    status: 'State of the file’s processing: QUEUED, IN_PROGRESS, COMPLETED or FAILED.',
+  },
   errors: { ...ofFiles, ...noFile, 500: 'Internal Server Error' },
   encode: ({ fileId }) => ({ method: 'GET', path: fillPath('/public/file/status/:id', { id: fileId }) }),
   decode: (body) => read.parse(body),

@@ -14,6 +14,7 @@ export const getInferenceStatus = defineCall<{ inferenceId: string }, KnownJob>(
   path: '/public/inference/status',
   query: z.object({ inferenceId: z.string('is required, once').min(1, 'must not be empty') }),
   response: inferenceJob,
+  descriptions: { type: 'Task of the model that runs.', status: 'State of the job.' },
   errors: { ...ofInference, 400: null, 500: 'Internal Server Error' },
   // After a lost answer the next poll asks again.
   retries: false,

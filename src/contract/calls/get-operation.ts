@@ -36,8 +36,21 @@ export const getOperation = defineCall<OperationStatusInput, OperationView>()({
   path: '/public/external-app/operation/:token',
   query,
   response,
+  descriptions: {
+    expiresAt: 'Time at which an undecided operation expires, ISO 8601, UTC.',
+    name: 'Name of the operation, as the app gave it.',
+    status:
+      'State of the operation: REQUESTED, APPROVED, REJECTED or EXPIRED. Ask again every 2 to 5 seconds while it is REQUESTED.',
+  },
   errors: { ...ofToken, ...noOperation, 400: null },
   // After a lost answer the next poll asks again, and nothing sooner (spec 4.8, rule 2).
   retries: false,
+  assumptions: [
+    {
+      id: 'operation-status',
+      assumes: 'step 4 answers the operation’s name and times beside `status`',
+      probe: 'get-operation',
+    },
+  ],
   decode: (body) => read.parse(body),
 });

@@ -39,5 +39,12 @@ export const initiateUpload = defineCall<InitiateUploadInput, InitiatedUpload>()
     sourceType: 'UNKNOWN',
   },
   body: 'upload',
+  assumptions: [
+    {
+      id: 'initiate-request',
+      assumes: 'step 5 takes `{operationId, fileName, sourceType?}`',
+      probe: 'initiate-upload',
+    },
+  ],
   decode: (body) => read.parse(body),
 });

@@ -14,6 +14,15 @@ export const listModels = defineCall<object, KnownModels>()({
   path: '/public/inference/models',
   response: models,
   answerFields: [],
+  descriptions: { id: 'Identifier of the model, for `modelId` of a run.', type: 'Task of the model.' },
   errors: { ...ofFiles, 500: 'Internal Server Error' },
+  assumptions: [
+    {
+      id: 'model-fields',
+      section: '2.6',
+      assumes: 'the models are a list of `{id, name, version, type, labels}`',
+      probe: 'list-models',
+    },
+  ],
   decode: (body) => readModels.parse(body),
 });

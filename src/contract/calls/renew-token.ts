@@ -25,5 +25,7 @@ export const renewToken = defineCall<RenewTokenInput, RenewedToken>()({
   path: '/public/external-app/token/:token/renew',
   response,
   errors: { ...ofToken, 400: null },
+  answerHolds: 'token',
+  assumptions: [{ id: 'renewed-token', assumes: 'step 1 answers `{token, expiresAt}`', probe: 'renew-token' }],
   decode: (body) => read.parse(body || {}),
 });

@@ -33,6 +33,14 @@ export const runInference = defineCall<RunInferenceInput, KnownJob>()({
     geometry: area.optional(),
   }),
   response: inferenceJob,
+  descriptions: {
+    type: 'Task of the model that runs.',
+    'in.application/x-www-form-urlencoded.geometry':
+      'Area in which the model looks, as well-known text in longitude and latitude. Default: the whole file.',
+    'in.multipart/form-data.geometry':
+      'Area in which the model looks, as well-known text in longitude and latitude. Default: the whole file.',
+    status: 'State of the job.',
+  },
   errors: { ...ofFiles, ...noFile, ...ofBody, 500: 'Error occurred while running inference.' },
   example: { modelId: 'water', fileId: 'file_Z2I7HvYj5XSEmCkE9_DT4Q' },
   decode: (body) => readJob.parse(body),

@@ -34,9 +34,14 @@ export const uploadChunk = defineCall<UploadChunkInput, UploadedChunk>()({
   fields: chunkFields,
   fileField: chunkFileField,
   response,
+  descriptions: { 'in.multipart/form-data.file': 'Bytes of this chunk, at least 1 and at most 512 MiB.' },
   errors: { ...ofToken, ...noSession, ...ofBody },
   example: { uploadId: 'up_3q2hH0b8QyW7yqv1mZJ5mA', key: 'uploads/3q2hH0b8QyW7yqv1mZJ5mA', partNumber: '1' },
   isLong: true,
   needsNoField: true,
+  assumptions: [
+    { id: 'chunk-request', assumes: 'step 6 takes the form of `uploadChunk` (4.4)', probe: 'upload-chunk' },
+    { id: 'chunk-answer', assumes: 'step 6 answers `{message, partNumber, size}`', probe: 'upload-chunk' },
+  ],
   decode: (body) => read.parse(body || {}),
 });

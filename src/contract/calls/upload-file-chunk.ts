@@ -30,6 +30,7 @@ export const uploadFileChunk = defineCall<UploadFileChunkInput, unknown>()({
   fileField: chunkFileField,
   response,
   answerFields: ['message'],
+  descriptions: { 'in.multipart/form-data.file': 'Bytes of this chunk, at least 1 and at most 512 MiB.' },
   errors: { ...ofFiles, ...noSession, ...ofBody, 413: null, 500: 'Failed to upload chunk', 507: null },
   example: { uploadId: 'up_3q2hH0b8QyW7yqv1mZJ5mA', key: 'uploads/3q2hH0b8QyW7yqv1mZJ5mA', partNumber: '1' },
   isLong: true,

@@ -22,5 +22,12 @@ export const uploadFile = {
   fileField: 'file',
   response: uploadedFile,
   errors: { ...ofFiles, ...noFile, ...ofBody, 413: null, 500: 'Internal Server Error', 507: null },
+  assumptions: [
+    {
+      id: 'direct-upload-form',
+      assumes: '`sourceType` of a direct upload may stand in the form',
+      probe: 'direct-upload',
+    },
+  ],
   example: { sourceType: 'MULTISPECTRAL' },
 } as const satisfies CallFacts;

@@ -29,6 +29,16 @@ export const userDetail = defineCall<UserDetailInput, UserDetail>()({
   method: 'GET',
   path: '/public/external-app/user/:token/detail',
   response,
+  descriptions: { id: 'Identifier of the user. An app keeps what belongs to different users apart by it.' },
   errors: { ...ofToken, 400: null },
+  answerHolds: 'names',
+  assumptions: [
+    {
+      id: 'user-detail',
+      section: '2.7',
+      assumes: 'step 2 answers `{id, email, name, organization}`',
+      probe: 'user-detail',
+    },
+  ],
   decode: (body) => read.parse(body),
 });

@@ -19,6 +19,8 @@ export interface ControlCall {
   readonly query?: z.ZodObject;
   /** The JSON body. Default: none. */
   readonly request?: z.ZodType;
+  /** Descriptions of fields by their path, if the general one of the field does not fit. */
+  readonly descriptions?: Readonly<Record<string, string>>;
   /** Body of a request. */
   readonly example?: unknown;
   /** Status of success. Default 200. */
@@ -73,6 +75,10 @@ export const controlCalls = {
       launchUrl: 'http://127.0.0.1:3000/launch',
       launchMode: 'query',
     },
+    descriptions: {
+      id: 'Identifier of the app: 1 to 64 letters, digits, dots, hyphens and underscores.',
+      version: 'Version of the app.',
+    },
   },
   listUsers: {
     method: 'GET',
@@ -108,6 +114,7 @@ export const controlCalls = {
     success: 201,
     response: answers.newKey,
     example: { permissions: ['external_app'] },
+    descriptions: { 'in.appId': 'App whose own the key is: launches of others refuse it. Default: none.' },
   },
   revokeKey: {
     method: 'DELETE',
@@ -126,6 +133,12 @@ export const controlCalls = {
     success: 201,
     response: answers.newLaunch,
     example: { appId: 'reference-app', renewPolicy: 'rotate' },
+    descriptions: {
+      'in.appId': 'App to launch. Default: the first one.',
+      'in.userId': 'User who launches the app. Default: the first one.',
+      token: 'Identity token of the launch. A secret: shown only here.',
+      launchUrl: 'Address to open in a browser. It has the identity token if the app is launched by `query`.',
+    },
   },
   getLaunch: {
     method: 'GET',
@@ -149,6 +162,7 @@ export const controlCalls = {
     query: traceQuery,
     response: answers.trace,
     otherResponse: answers.har,
+    descriptions: { format: '`har` answers an HTTP Archive. Default: the trace.' },
   },
   getTrace: {
     method: 'GET',
@@ -159,6 +173,7 @@ export const controlCalls = {
     query: traceQuery,
     response: answers.trace,
     otherResponse: answers.har,
+    descriptions: { format: '`har` answers an HTTP Archive. Default: the trace.' },
   },
   getVerdict: {
     method: 'GET',
@@ -169,6 +184,7 @@ export const controlCalls = {
     query: verdictQuery,
     response: answers.verdict,
     otherMediaTypes: ['application/xml'],
+    descriptions: { format: '`junit` answers JUnit XML. Default: JSON.' },
   },
   listOperations: {
     method: 'GET',
@@ -239,6 +255,7 @@ export const controlCalls = {
     summary: 'How many calls a minute the platform takes',
     description: 'The limit of calls in a minute; null if there is none.',
     response: answers.rateLimit,
+    descriptions: { endpoint: 'Call that is limited; null if all calls count together.' },
   },
   setRateLimit: {
     method: 'POST',
@@ -248,6 +265,11 @@ export const controlCalls = {
     request: newRateLimit,
     response: answers.rateLimit,
     example: { requestsPerMinute: 60 },
+    descriptions: {
+      endpoint: 'Call that is limited; null if all calls count together.',
+      'in.endpoint': 'Call that is limited. Default: all calls count together.',
+      'in.requestsPerMinute': 'Calls in a minute that are answered; the others get 429.',
+    },
   },
   clearRateLimit: {
     method: 'DELETE',
@@ -269,6 +291,10 @@ export const controlCalls = {
     summary: 'A file, and why it failed',
     description: 'The state of a file, its item, and the reason if its processing failed.',
     response: answers.file,
+    descriptions: {
+      launchId: 'Launch that uploaded the file; null for an upload by an API key.',
+      status: 'State of the file’s processing: QUEUED, IN_PROGRESS, COMPLETED or FAILED.',
+    },
   },
   getJob: {
     method: 'GET',
@@ -276,6 +302,11 @@ export const controlCalls = {
     summary: 'An inference job, and why it failed',
     description: 'The state of an inference job, and the reason if it failed.',
     response: answers.job,
+    descriptions: {
+      userId: 'Owner of the file; null if the file is gone.',
+      type: 'Task of the model that runs.',
+      status: 'State of the job.',
+    },
   },
   reset: {
     method: 'POST',
@@ -283,6 +314,7 @@ export const controlCalls = {
     summary: 'Back to the seeded state; keys stay',
     description: 'Removes launches, files, faults and traces, and sets the clock back. Keys stay.',
     response: answers.reset,
+    descriptions: { status: 'Always `ok`.' },
   },
 } as const satisfies Readonly<Record<string, ControlCall>>;
 

@@ -1,5 +1,7 @@
 import { isRecord } from '../../files/index.ts';
-import { descriptions } from './descriptions.ts';
+
+/** Descriptions by the end of the path of a field. */
+export type Descriptions = Readonly<Record<string, string>>;
 
 /** Members of a schema or a call that add nothing to the path of a field. */
 const wrappers: ReadonlySet<string> = new Set([
@@ -25,10 +27,10 @@ export interface DocumentedField {
 }
 
 /** The longest end of a path that has a description, or null. */
-export function keyOf(path: readonly string[]): string | null {
+export function keyOf(path: readonly string[], known: Descriptions): string | null {
   for (let from = 0; from < path.length; from++) {
     const key = path.slice(from).join('.');
-    if (Object.hasOwn(descriptions, key)) return key;
+    if (Object.hasOwn(known, key)) return key;
   }
   return null;
 }
@@ -58,9 +60,9 @@ const isSchemaOfObject = (
   isRecord(value['properties']) && (value['type'] === 'object' || Array.isArray(value['required']));
 
 /** Describes each field. A schema that stands elsewhere by its name (`$ref`) keeps its own description beside it. */
-export function describeFields(fields: readonly DocumentedField[]): void {
+export function describeFields(fields: readonly DocumentedField[], known: Descriptions): void {
   for (const { path, schema } of fields) {
-    const key = keyOf(path);
-    if (key !== null && schema['description'] === undefined) schema['description'] = descriptions[key];
+    const key = keyOf(path, known);
+    if (key !== null && schema['description'] === undefined) schema['description'] = known[key];
   }
 }

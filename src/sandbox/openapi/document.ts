@@ -8,8 +8,8 @@ import {
 import { apiKeyHeader, errorBody } from '../../contract/index.ts';
 import { isRecord } from '../../files/index.ts';
 import { controlCalls } from './control-calls.ts';
-import { describeFields, fieldsIn, type DocumentedField } from './describe-fields.ts';
-import { tagDescriptions } from './descriptions.ts';
+import { describeFields, fieldsIn, type Descriptions, type DocumentedField } from './describe-fields.ts';
+import { descriptions, tagDescriptions } from './descriptions.ts';
 import type { DocumentedCall } from './documented-call.ts';
 import { nameSchemas } from './name-schemas.ts';
 import { platformCalls } from './platform-calls.ts';
@@ -36,6 +36,16 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 export const documentedCalls: readonly DocumentedCall[] = [...platformCalls, ...controlCalls];
+
+/** Descriptions of fields: the general ones, and those in the rows of the calls. */
+export const knownDescriptions: Descriptions = {
+  ...descriptions,
+  ...Object.fromEntries(
+    documentedCalls.flatMap(({ id, descriptions: ofCall = {} }) =>
+      Object.entries(ofCall).map(([path, text]) => [`${id}.${path}`, text]),
+    ),
+  ),
+};
 
 /** OpenAPI 3.1 of the whole sandbox, its schemas those that requests are checked by and clients read with. */
 export function openApi31(serverUrl: string): ReturnType<typeof createDocument> {
@@ -83,7 +93,7 @@ export function describedDocument(serverUrl: string): ReturnType<typeof createDo
     },
   });
   withoutForbidden(document);
-  describeFields(fieldsOf(document));
+  describeFields(fieldsOf(document), knownDescriptions);
   return document;
 }
 

@@ -6,6 +6,8 @@ export interface DocumentedCall {
   readonly summary: string;
   /** Text for a reader who has never seen the interface. */
   readonly description: string;
+  /** Descriptions of fields by their path. Default: none. */
+  readonly descriptions?: Readonly<Record<string, string>>;
   /** Body of a request. */
   readonly example?: unknown;
   readonly tag: 'Catalog' | 'Files' | 'Inference' | 'External app' | 'Sandbox';

@@ -15,6 +15,7 @@ function documented([id, row]: readonly [string, CallFacts]): DocumentedCall {
     path: row.path,
     clause: section,
     errors: Object.keys(errors).map(Number),
+    ...(row.descriptions && { descriptions: row.descriptions }),
     ...(row.query && { query: row.query }),
     ...(headers && { headers: z.object(Object.fromEntries(Object.values(headers).map((name) => [name, z.string().optional()]))) }), // oxfmt-ignore
     ...(request && { json: request }),

@@ -1,3 +1,4 @@
+import { interfaceCalls } from '../../../contract/index.ts';
 import { abortableSleep, PlatformError, type LaunchCalls } from '../../../platform-client/index.ts';
 import { noProgress } from '../run-progress.ts';
 import type { RunState } from '../run-state.ts';
@@ -10,16 +11,22 @@ const pauseMs = { first: 2_000, most: 10_000 };
 /** Part of a stage's context that a repeated call needs. */
 type CallingContext = Pick<StageContext, 'patience' | 'now' | 'signal' | 'report' | 'log'>;
 
-/** Calls of a launch that are repeated while the platform is away. Polls and renewals are not repeated, because they come again anyway. */
+/** Methods that come again anyway: the renewal of the token, and polls. */
+const comeAgain: ReadonlySet<string> = new Set([
+  'keepAlive',
+  ...Object.entries(interfaceCalls).flatMap(([name, { retries }]) => (retries === false ? [name] : [])),
+]);
+
+type Method = (...given: readonly unknown[]) => Promise<unknown>;
+
+/** Calls of a launch that are repeated while the platform is away, but for those that come again anyway. */
 export function patientCalls(calls: LaunchCalls, context: CallingContext): LaunchCalls {
-  const patient = <T>(call: () => Promise<T>) => retryWhileDown(context, call);
-  return {
-    ...calls,
-    createOperation: (input, options) => patient(() => calls.createOperation(input, options)),
-    initiateUpload: (upload, options) => patient(() => calls.initiateUpload(upload, options)),
-    uploadChunk: (input, options) => patient(() => calls.uploadChunk(input, options)),
-    completeUpload: (completion, options) => patient(() => calls.completeUpload(completion, options)),
-  };
+  const patient = Object.entries(calls as unknown as Record<string, Method>).map(([name, method]): [string, Method] => [
+    name,
+    comeAgain.has(name) ? method : (...given) => retryWhileDown(context, () => method(...given)),
+  ]);
+  // Each method has the type of the one that it repeats.
+  return Object.fromEntries(patient) as unknown as LaunchCalls;
 }
 
 /**

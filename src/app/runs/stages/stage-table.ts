@@ -2,7 +2,7 @@ import type { QueueName, QueuedRun } from '../run-queue.ts';
 import { isFinal, type FinalState, type RunState } from '../run-state.ts';
 import type { UnfinishedRun } from '../run.ts';
 import { awaitDecision } from './await-decision.ts';
-import { createOperation } from './create-operation.ts';
+import { askForApproval } from './ask-for-approval.ts';
 import { beginProcessing, processInput } from './process.ts';
 import type { Stage } from './stage.ts';
 import { uploadOutputs } from './upload.ts';
@@ -19,7 +19,7 @@ interface StageEntry {
  */
 const stages: Readonly<Record<Exclude<RunState, FinalState>, StageEntry>> = {
   // Step 3: create the operation.
-  CREATED: { work: createOperation, queueName: 'wait' },
+  CREATED: { work: askForApproval, queueName: 'wait' },
   // Step 4 and rule 2: poll every 2 to 5 s.
   AWAITING_APPROVAL: { work: awaitDecision, queueName: 'wait' },
   // Rule 1: processing starts only now.

@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
  * CREATED to AWAITING_APPROVAL. The idempotency key was committed with the run, so a repeat after a lost
  * answer or a crash gets the same operation, on a platform that honours it.
  */
-export const createOperation: Stage = async (run, context) => {
+export const askForApproval: Stage = async (run, context) => {
   const operation = run.operation ?? operationOf(context.steps.find(run.stepId), run);
   const created = await context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context);
   const expiresAtMs =
