@@ -9,47 +9,40 @@ import express, { type RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
-import { assumedProfile, isPlainOrigin } from '../contract/index.ts';
+import { assumedProfile, isPlainOrigin, type WireProfile } from '../contract/index.ts';
 import type { Confinement } from '../child/index.ts';
 import {
   createPlatformClient,
   type HttpTransport,
   type LaunchCalls,
+  type PlatformClient,
   type RetryPolicy,
 } from '../platform-client/index.ts';
 import { createOwnUploads } from './catalog/own-uploads.ts';
-import { catalogRoutes } from './catalog/routes.ts';
 import type { AppConfig } from './config.ts';
 import type { AppDefinition } from './definition/app-definition.ts';
-import { checkDefinition, manifestOf } from './definition/check-definition.ts';
+import { checkDefinition } from './definition/check-definition.ts';
 import { openStores, type AppStores } from './open-stores.ts';
+import { servePages } from './serve-pages.ts';
 import { sweep } from './sweep.ts';
-import { limitLaunches } from './launch/launch-limit.ts';
-import { launchRoutes } from './launch/routes.ts';
-import { launchSessions, rememberBegun, requireLaunchSession } from './launch/sessions.ts';
 import { createTraces } from './monitoring/traces.ts';
 import { createMetrics } from './monitoring/metrics.ts';
 import { freeBytesOf } from './monitoring/readiness.ts';
 import { newestMigration } from './migrations.ts';
 import { kitVersion } from '../files/index.ts';
 import { monitoringRoutes } from './monitoring/routes.ts';
-import { assetRoutes } from './pages/assets.ts';
 import { createStreams } from './pages/change-events.ts';
-import { launchPages } from './pages/launch-pages.ts';
-import { opsPages } from './pages/ops-pages.ts';
 import { createPages } from './pages/pages.ts';
 import { createPlatformInput } from './processing/platform-input.ts';
 import { createContainers } from './processing/containers.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
 import { RecentMap } from './recent-map.ts';
-import { runRoutes } from './runs/routes.ts';
 import { createRunEngine } from './runs/run-engine.ts';
 import { WorkFolders } from './runs/work-folders.ts';
 import { WorkerLease } from './runs/worker-lease.ts';
 import { errorBoundary, notFound } from './web/errors.ts';
 import { loggedPath } from './web/logged-path.ts';
-import { requireSameOrigin } from './web/same-origin.ts';
 
 /** A clock: milliseconds since 1970. */
 export interface Clock {
@@ -121,7 +114,7 @@ async function wireApp(
 ): Promise<App> {
   const { config, definition, log, confinement } = options;
   const profile = definition.profile ?? assumedProfile;
-  const { queue, progress, sessions, launches, runs: store } = stores;
+  const { queue, progress, launches, runs: store } = stores;
   const { isShared } = queue;
   // Another process may have the same pid after a restart, or on another machine of the same name.
   const lease = new WorkerLease(`${hostname()}:${process.pid}:${randomBytes(6).toString('base64url')}`, { isShared });
@@ -147,38 +140,7 @@ async function wireApp(
   });
   const workDir = join(config.dataDir, 'work');
   mkdirSync(workDir, { recursive: true });
-  const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
-  const containers = config.containerEngine === null ? null : createContainers(config.containerEngine, config.dataDir);
-  await containers?.sweep().then(
-    (removed) => removed > 0 && log.warn({ removed }, 'removed containers that a killed process had left'),
-    (error: unknown) => log.warn({ err: error }, 'the container engine does not answer'),
-  );
-  const workSpace = createWorkSpace({
-    folder: workDir,
-    quotaBytes: config.workDiskBytes,
-    runBytes: config.stepDiskBytes,
-  });
-  const steps = createStepHost({
-    definition,
-    inputDir: config.inputDir,
-    platformInput: createPlatformInput({
-      client,
-      allowedOrigins: config.assetOrigins,
-      reachable: (href) => reachableFrom(config, href),
-      maxBytes: config.inputMaxBytes,
-      confinement,
-      limits: stepLimits,
-    }),
-    ...(containers && { containers }),
-    confinement,
-    concurrency: config.stepConcurrency,
-    packsOutputs: profile.severalOutputs === 'zip',
-    limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
-    workSpace,
-    onMemory: (bytes) => metrics.observeStepMemory(bytes),
-    onDefect: (error, what) => log.error({ err: error }, what),
-    inspectPort: config.inspectPort ?? undefined,
-  });
+  const { steps, workSpace } = await createSteps(options, { client, metrics, profile, workDir });
 
   /** One per launch, so that its runs share one token and one renewal. */
   const calls = new RecentMap<string, LaunchCalls>(maxLaunches);
@@ -219,17 +181,7 @@ async function wireApp(
     onSessionOver: (launchId) => launches.eraseTokens([launchId]),
   });
 
-  const sweepOrTell = async () => {
-    try {
-      const forgotten = await sweep(stores, { nowMs: now(), keepMs: config.keepDays * dayMs, limits: profile.limits });
-      if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'removed what was older than KEEP_DAYS');
-    } catch (error) {
-      log.error({ err: error }, 'sweep failed');
-    }
-  };
-  await sweepOrTell();
-  const sweeping = setInterval(() => void sweepOrTell(), sweepEveryMs);
-  sweeping.unref();
+  const sweeping = await startSweeping(stores, { config, limits: profile.limits, now, log });
 
   let isWorking = config.role === 'web';
   let aside: string | null = null;
@@ -248,10 +200,7 @@ async function wireApp(
       metrics,
       sources: {
         countRuns: () => store.countByState(),
-        lookAtFleet: async () => ({
-          workers: isShared ? await store.countWorkers() : { alive: 1, resting: 0 },
-          oldest: await store.oldestByState(),
-        }),
+        lookAtFleet: () => lookAtFleet(store, isShared),
         stepLoad: () => steps.load(),
         connections,
         freeBytes: () => freeBytesOf(config.dataDir),
@@ -272,7 +221,10 @@ async function wireApp(
       publicMetrics: config.publicMetrics,
     }),
   );
-  if (config.role !== 'worker') servePages();
+  if (config.role !== 'worker')
+    servePages(app, {
+      ...{ config, definition, profile, client, steps, engine, stores, pages, streams, uploads, traces, now },
+    });
   app.use(notFound);
   app.use(
     errorBoundary(
@@ -280,40 +232,6 @@ async function wireApp(
       ({ status, code }) => metrics.observeRefusal(status, code),
     ),
   );
-
-  function servePages(): void {
-    app.use(assetRoutes(definition));
-    app.get('/manifest', (_req, res) => void res.json(manifestOf(definition)));
-    app.get(
-      '/',
-      (_req, res) => void res.type('html').send(pages.render('home', { marketplace: config.platformPublicUrl })),
-    );
-    if (config.adminKey) app.use('/ops', opsPages({ key: config.adminKey, store, pages, now }));
-    app.use('/launch', limitLaunches(config.launchesPerMinute), rememberBegun(config));
-    app.use(['/launch', '/launches/:launchId'], launchSessions(config, sessions));
-    app.use(launchRoutes({ client, launches, profile, now, traceLaunch: (begin) => traces.launch(begin) }));
-    app.use('/launches/:launchId', requireLaunchSession, requireSameOrigin);
-    app.use(
-      '/launches/:launchId',
-      launchPages({
-        pages,
-        launches,
-        store,
-        engine,
-        steps,
-        streams,
-        client,
-        platformUrl: config.platformPublicUrl,
-        profile,
-        appPages: definition.pages,
-      }),
-    );
-    app.use('/launches/:launchId/api', catalogRoutes({ client, steps, launches, uploads }));
-    app.use(
-      '/launches/:launchId/api',
-      runRoutes({ ...config, platformUrl: config.platformPublicUrl, launches, store, engine, steps, uploads }),
-    );
-  }
 
   let stopped: Promise<void> | null = null;
   const stopWork = () => {
@@ -337,6 +255,86 @@ async function wireApp(
       await Promise.all([traces.close(), closeStores()]);
     },
   };
+}
+
+/** The steps of an app, and the room for their work. */
+async function createSteps(
+  { config, definition, log, confinement }: AppOptions,
+  {
+    client,
+    metrics,
+    profile,
+    workDir,
+  }: {
+    readonly client: PlatformClient;
+    readonly metrics: ReturnType<typeof createMetrics>;
+    readonly profile: WireProfile;
+    readonly workDir: string;
+  },
+) {
+  const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
+  const containers = config.containerEngine === null ? null : createContainers(config.containerEngine, config.dataDir);
+  await containers?.sweep().then(
+    (removed) => removed > 0 && log.warn({ removed }, 'removed containers that a killed process had left'),
+    (error: unknown) => log.warn({ err: error }, 'the container engine does not answer'),
+  );
+  const workSpace = createWorkSpace({
+    folder: workDir,
+    quotaBytes: config.workDiskBytes,
+    runBytes: config.stepDiskBytes,
+  });
+  const steps = createStepHost({
+    definition,
+    inputDir: config.inputDir,
+    platformInput: createPlatformInput({
+      client,
+      allowedOrigins: config.assetOrigins,
+      reachable: (href) => reachableFrom(config, href),
+      maxBytes: config.inputMaxBytes,
+      confinement,
+      limits: stepLimits,
+    }),
+    ...(containers && { containers }),
+    confinement,
+    concurrency: config.stepConcurrency,
+    packsOutputs: profile.severalOutputs === 'zip',
+    limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
+    workSpace,
+    onMemory: (bytes) => metrics.observeStepMemory(bytes),
+    onDefect: (error, what) => log.error({ err: error }, what),
+    inspectPort: config.inspectPort ?? undefined,
+  });
+  return { steps, workSpace };
+}
+
+/** Sweeps the stores now, and from then on at intervals. */
+async function startSweeping(
+  stores: AppStores,
+  {
+    config,
+    limits,
+    now,
+    log,
+  }: Pick<AppOptions, 'config' | 'log'> & { readonly limits: WireProfile['limits']; readonly now: () => number },
+): Promise<NodeJS.Timeout> {
+  const sweepOrTell = async () => {
+    try {
+      const forgotten = await sweep(stores, { nowMs: now(), keepMs: config.keepDays * dayMs, limits });
+      if (forgotten.runs + forgotten.launches > 0) log.info(forgotten, 'removed what was older than KEEP_DAYS');
+    } catch (error) {
+      log.error({ err: error }, 'sweep failed');
+    }
+  };
+  await sweepOrTell();
+  const sweeping = setInterval(() => void sweepOrTell(), sweepEveryMs);
+  sweeping.unref();
+  return sweeping;
+}
+
+/** The living workers, and the age of the oldest run of each state. */
+async function lookAtFleet(store: AppStores['runs'], isShared: boolean) {
+  const workers = isShared ? await store.countWorkers() : { alive: 1, resting: 0 };
+  return { workers, oldest: await store.oldestByState() };
 }
 
 /** True if this machine can start a process now. */

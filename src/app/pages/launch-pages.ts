@@ -65,18 +65,8 @@ const goodPath = [
 ] as const satisfies readonly RunState[];
 
 /** The pages of one launch, under `/launches/{launchId}`: what runs, a new run, and one run followed to its end. */
-export function launchPages({
-  pages,
-  launches,
-  store,
-  engine,
-  steps,
-  streams,
-  client,
-  platformUrl,
-  profile,
-  appPages = [],
-}: LaunchPagesOptions): Router {
+export function launchPages(options: LaunchPagesOptions): Router {
+  const { pages, launches, store, engine, steps, streams, platformUrl, appPages = [] } = options;
   const router = Router({ mergeParams: true });
   const views = runViewer({ store, engine, steps });
   /** A session may outlive its launch, whose user was forgotten meanwhile. */
@@ -86,8 +76,7 @@ export function launchPages({
     return launch;
   };
 
-  /** Pictures of what runs began with: a page that brings itself up to date asks the platform once. */
-  const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(maxInputs);
+  const runPage = runPages(options, views);
   const compressed = compression();
   router.use((req, res, next) => (/^\/(events|api)(\/|$)/.test(req.path) ? next() : compressed(req, res, next)));
 
@@ -139,32 +128,7 @@ export function launchPages({
 
   router.get('/runs/:runId', async (req, res) => {
     const launch = await findLaunch(req.params);
-    const run = await findRun(req.params.runId, launch);
-    const shown = await views.one(run);
-    const [item, summary] = await Promise.all([readResult(run, launch), store.summary(run.id)]);
-    const input = summary ? await findInput(run) : null;
-    const step = steps.steps.find(({ id }) => id === run.stepId);
-    const links = {
-      approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
-      sources: itemsOf(run.input)
-        .slice(0, maxSourceLinks)
-        .flatMap(({ collectionId, itemId }) => {
-          const path = profile.pages.item?.(collectionId, itemId);
-          return path === undefined ? [] : [{ itemId, href: platformUrl + path }];
-        }),
-      result: item?.collection && profile.pages.item && platformUrl + profile.pages.item(item.collection, item.id),
-    };
-    const titles = Object.fromEntries(
-      Object.entries(step ? parameterSchema(step).properties : {}).map(([name, { title }]) => [name, title]),
-    );
-    send(res, 'run', launch, {
-      ...{ run: shown, path: pathOf(shown), item, summary, links, input, titles },
-      ...{
-        around: summary?.corners ? boxAround(summary.corners) : null,
-        isHere: run.launchId === launch.id,
-        hasStep: step !== undefined,
-      },
-    });
+    send(res, 'run', launch, await runPage(launch, await findRun(req.params.runId, launch)));
   });
   router.get('/runs/:runId/picture.png', async (req, res) =>
     sendPicture(res, store, await findRun(req.params.runId, await findLaunch(req.params))),
@@ -225,6 +189,45 @@ export function launchPages({
     }),
   );
 
+  return router;
+}
+
+/** Returns the function that collects the data of a run's page. */
+function runPages(
+  { store, steps, client, platformUrl, profile }: LaunchPagesOptions,
+  views: ReturnType<typeof runViewer>,
+): (launch: Launch, run: Run) => Promise<object> {
+  /** Pictures of what runs began with: a page that brings itself up to date asks the platform once. */
+  const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(maxInputs);
+
+  return async (launch, run) => {
+    const shown = await views.one(run);
+    const [item, summary] = await Promise.all([readResult(run, launch), store.summary(run.id)]);
+    const input = summary ? await findInput(run) : null;
+    const step = steps.steps.find(({ id }) => id === run.stepId);
+    const links = {
+      approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
+      sources: itemsOf(run.input)
+        .slice(0, maxSourceLinks)
+        .flatMap(({ collectionId, itemId }) => {
+          const path = profile.pages.item?.(collectionId, itemId);
+          return path === undefined ? [] : [{ itemId, href: platformUrl + path }];
+        }),
+      result: item?.collection && profile.pages.item && platformUrl + profile.pages.item(item.collection, item.id),
+    };
+    const titles = Object.fromEntries(
+      Object.entries(step ? parameterSchema(step).properties : {}).map(([name, { title }]) => [name, title]),
+    );
+    return {
+      ...{ run: shown, path: pathOf(shown), item, summary, links, input, titles },
+      ...{
+        around: summary?.corners ? boxAround(summary.corners) : null,
+        isHere: run.launchId === launch.id,
+        hasStep: step !== undefined,
+      },
+    };
+  };
+
   /** The item that the platform has made of a run's file; null where there is none, or none yet, or the platform is away. */
   async function readResult({ state, files: [file] }: Run, { user }: Launch): Promise<CatalogItem | null> {
     if (state !== 'COMPLETED' || !file?.fileId) return null;
@@ -247,7 +250,6 @@ export function launchPages({
     inputs.set(id, picture);
     return picture;
   }
-  return router;
 }
 
 /** Greatest age of a page, `quietMs` after the last change. The platform reads most files soon, and others hardly ever. */

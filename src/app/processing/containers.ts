@@ -1,8 +1,9 @@
 /** Programs in a container image, by a container engine with Docker's command line. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, chown, constants, copyFile, link, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { KitError } from '../../contract/index.ts';
@@ -75,7 +76,7 @@ export function createContainers(engine: string, owner: string): Containers {
       let [errors, said] = ['', ''];
       client.stdout.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(0, maxSaid)));
       client.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-tailCharacters)));
-      client.once('error', (error: NodeJS.ErrnoException) => reject(notThere(error)));
+      client.once('error', (error: NodeJS.ErrnoException) => reject(notThere(engine, error)));
       client.once('close', (code) => resolve({ code, errors, said }));
     });
   }
@@ -89,31 +90,31 @@ export function createContainers(engine: string, owner: string): Containers {
       await call(args).catch(() => {});
   }
 
-  const notThere = ({ code }: NodeJS.ErrnoException) =>
-    new KitError(
-      'no_container_engine',
-      code === 'ENOENT'
-        ? `there is no program ${engine} (CONTAINER_ENGINE) where the app runs: set it to docker or podman`
-        : `the container engine ${engine} (CONTAINER_ENGINE) cannot be started: ${code}`,
-      {
-        status: 503,
-        data: { isForUser: true },
-      },
-    );
-
-  /** Makes a file of the host readable in the container, by a link where that does. */
-  async function lend(from: string, to: string): Promise<void> {
-    await mkdir(join(to, '..'), { recursive: true });
-    const isReadable = uid !== 0 || ((await stat(from)).mode & 0o004) !== 0;
-    const linked =
-      isReadable &&
-      (await link(from, to).then(
-        () => true,
-        () => false,
-      ));
-    if (linked) return;
-    await copyFile(from, to, constants.COPYFILE_FICLONE);
-    await chmod(to, 0o444);
+  /** Makes the folders of a run, with the files that the program may read. */
+  async function makeFolders({
+    question,
+    inputs,
+    stepFolder,
+    folder,
+  }: Pick<ContainerTask, 'question' | 'inputs' | 'stepFolder' | 'folder'>) {
+    await removeFolder(folder);
+    const at = { input: join(folder, 'input'), work: join(folder, 'work'), output: join(folder, 'output') };
+    for (const path of Object.values(at)) await mkdir(path, { recursive: true });
+    for (const { from, to } of planLending(inputs, at.input).lends) await lend(from, to, uid === 0);
+    for (const name of question.gives) {
+      const to = join(at.input, inContainer.given, name);
+      await copyPlainFile(join(stepFolder, name), to);
+      await chmod(to, 0o444);
+    }
+    for (const [name, text] of Object.entries(question.files)) await writeFile(join(at.work, name), text);
+    if (uid === 0)
+      for (const path of [at.work, at.output, ...Object.keys(question.files).map((name) => join(at.work, name))])
+        await chown(path, user, group);
+    // The modes must not depend on the umask.
+    for (const entry of await readdir(at.input, { withFileTypes: true }))
+      if (entry.isDirectory()) await chmod(join(at.input, entry.name), 0o755);
+    await chmod(at.input, 0o755);
+    return at;
   }
 
   return {
@@ -140,57 +141,17 @@ export function createContainers(engine: string, owner: string): Containers {
 
     async run({ image, question, progress, inputs, stepFolder, folder, limits }, { signal, onProgress, onPrinted }) {
       signal.throwIfAborted();
-      await removeFolder(folder);
-      const at = { input: join(folder, 'input'), work: join(folder, 'work'), output: join(folder, 'output') };
-      for (const path of Object.values(at)) await mkdir(path, { recursive: true });
-      for (const { from, to } of planLending(inputs, at.input).lends) await lend(from, to);
-      for (const name of question.gives) {
-        const to = join(at.input, inContainer.given, name);
-        await copyPlainFile(join(stepFolder, name), to);
-        await chmod(to, 0o444);
-      }
-      for (const [name, text] of Object.entries(question.files)) await writeFile(join(at.work, name), text);
-      if (uid === 0)
-        for (const path of [at.work, at.output, ...Object.keys(question.files).map((name) => join(at.work, name))])
-          await chown(path, user, group);
-      // The modes must not depend on the umask.
-      for (const entry of await readdir(at.input, { withFileTypes: true }))
-        if (entry.isDirectory()) await chmod(join(at.input, entry.name), 0o755);
-      await chmod(at.input, 0o755);
+      const at = await makeFolders({ question, inputs, stepFolder, folder });
 
       const name = `marketplace-app-${randomBytes(9).toString('hex')}`;
-      const [program = '', ...words] = question.argv;
-      const args = [
-        ...[
-          'run',
-          '--rm',
-          '--name',
-          name,
-          '--pull',
-          'never',
-          '--network',
-          'none',
-          '--read-only',
-          '--log-driver',
-          'none',
-        ],
-        ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--pids-limit', '256'],
-        ...['--security-opt', 'label=disable', '--label', label],
-        ...['--user', `${user}:${group}`, ...(isPodman && uid !== 0 ? ['--userns', 'keep-id'] : [])],
-        ...['--memory', String(limits.memoryBytes), '--memory-swap', String(limits.memoryBytes)],
-        ...['--ulimit', `fsize=${limits.diskBytes}:${limits.diskBytes}`, '--ulimit', 'core=0:0'],
-        // Named here, as some engines otherwise ask for more than a machine gives them.
-        ...['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=4096:4096'],
-        ...['--tmpfs', '/tmp:rw,nosuid,nodev,size=64m', '--env', `HOME=${inContainer.work}`],
-        // For the kit's helper in Python.
-        ...['--env', 'MARKETPLACE_PROGRESS=stdout'],
-        ...['--volume', `${at.input}:${inContainer.inputs}:ro`],
-        ...['--volume', `${at.work}:${inContainer.work}`, '--volume', `${at.output}:${inContainer.outputs}`],
-        ...['--workdir', inContainer.work, '--entrypoint', program, image, ...words],
-      ];
+      const args = runArguments(
+        name,
+        at,
+        { image, question, limits },
+        { label, user, group, keepsId: isPodman && uid !== 0 },
+      );
       signal.throwIfAborted();
       const client = spawn(engine, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-      let errors = '';
       let isClosed = false;
       let ending: unknown = null;
       // An engine that is about to make the container does not know it yet.
@@ -204,31 +165,7 @@ export function createContainers(engine: string, owner: string): Containers {
       };
       const onAbort = () => end(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
-      const percent = progress === 'percent' ? percentOf() : null;
-      const said = new LineSplitter((line) => {
-        const told = percent ? null : progressOf(line);
-        if (told) onProgress(told.progress, told.note ?? null);
-        else if (!percent) onPrinted(line);
-      });
-      const complained = new LineSplitter((line) => {
-        errors = `${errors}${line}\n`.slice(-tailCharacters);
-        onPrinted(line);
-      });
-      for (const [stream, lines] of [
-        [client.stdout, said],
-        [client.stderr, complained],
-      ] as const)
-        stream
-          .setEncoding('utf8')
-          .on('data', (text: string) => {
-            const fraction = lines === said ? percent?.(text) : undefined;
-            if (fraction !== undefined) onProgress(fraction, null);
-            lines.add(text);
-            if (!lines.isOver) return;
-            stream.pause();
-            setTimeout(() => stream.resume(), breathMs);
-          })
-          .on('end', () => lines.end());
+      const errorsSaid = readOutput(client, progress, { onProgress, onPrinted });
       const over = new AbortController();
       const written = async () => (await folderBytes(at.work)) + (await folderBytes(at.output));
       void watch(written, limits.diskBytes, over.signal).then((isOver) => {
@@ -257,11 +194,11 @@ export function createContainers(engine: string, owner: string): Containers {
         if (exitCode === null || exitCode === engineFailed)
           throw new ChildJobError('container_not_started', `the container engine could not run the image ${image}`, {
             kind: 'transient',
-            data: { stderr: errors },
+            data: { stderr: errorsSaid() },
           });
         // The step's process, which reads this, may run as another user than the program did. It is gone by now.
         if (uid === 0) await makeReadable(folder);
-        return { exitCode, errors, folder };
+        return { exitCode, errors: errorsSaid(), folder };
       } finally {
         isClosed = true;
         over.abort();
@@ -270,6 +207,99 @@ export function createContainers(engine: string, owner: string): Containers {
     },
   };
 }
+
+/** Arguments of the engine that run a program without network and without privileges. */
+function runArguments(
+  name: string,
+  at: Readonly<Record<'input' | 'work' | 'output', string>>,
+  { image, question, limits }: Pick<ContainerTask, 'image' | 'question' | 'limits'>,
+  {
+    label,
+    user,
+    group,
+    keepsId,
+  }: { readonly label: string; readonly user: number; readonly group: number; readonly keepsId: boolean },
+): string[] {
+  const [program = '', ...words] = question.argv;
+  return [
+    ...['run', '--rm', '--name', name, '--pull', 'never', '--network', 'none', '--read-only', '--log-driver', 'none'],
+    ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--pids-limit', '256'],
+    ...['--security-opt', 'label=disable', '--label', label],
+    ...['--user', `${user}:${group}`, ...(keepsId ? ['--userns', 'keep-id'] : [])],
+    ...['--memory', String(limits.memoryBytes), '--memory-swap', String(limits.memoryBytes)],
+    ...['--ulimit', `fsize=${limits.diskBytes}:${limits.diskBytes}`, '--ulimit', 'core=0:0'],
+    // Named here, as some engines otherwise ask for more than a machine gives them.
+    ...['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=4096:4096'],
+    ...['--tmpfs', '/tmp:rw,nosuid,nodev,size=64m', '--env', `HOME=${inContainer.work}`],
+    // For the kit's helper in Python.
+    ...['--env', 'MARKETPLACE_PROGRESS=stdout'],
+    ...['--volume', `${at.input}:${inContainer.inputs}:ro`],
+    ...['--volume', `${at.work}:${inContainer.work}`, '--volume', `${at.output}:${inContainer.outputs}`],
+    ...['--workdir', inContainer.work, '--entrypoint', program, image, ...words],
+  ];
+}
+
+/** Makes a file of the host readable in the container, by a link where that does. */
+async function lend(from: string, to: string, isRoot: boolean): Promise<void> {
+  await mkdir(join(to, '..'), { recursive: true });
+  const isReadable = !isRoot || ((await stat(from)).mode & 0o004) !== 0;
+  const linked =
+    isReadable &&
+    (await link(from, to).then(
+      () => true,
+      () => false,
+    ));
+  if (linked) return;
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await chmod(to, 0o444);
+}
+
+/** Reads what a program writes, line by line, without haste. Returns the function that tells the end of its complaints. */
+function readOutput(
+  client: ChildProcessByStdio<null, Readable, Readable>,
+  progress: ContainerTask['progress'],
+  { onProgress, onPrinted }: Pick<ContainerOptions, 'onProgress' | 'onPrinted'>,
+): () => string {
+  let errors = '';
+  const percent = progress === 'percent' ? percentOf() : null;
+  const said = new LineSplitter((line) => {
+    const told = percent ? null : progressOf(line);
+    if (told) onProgress(told.progress, told.note ?? null);
+    else if (!percent) onPrinted(line);
+  });
+  const complained = new LineSplitter((line) => {
+    errors = `${errors}${line}\n`.slice(-tailCharacters);
+    onPrinted(line);
+  });
+  for (const [stream, lines] of [
+    [client.stdout, said],
+    [client.stderr, complained],
+  ] as const)
+    stream
+      .setEncoding('utf8')
+      .on('data', (text: string) => {
+        const fraction = lines === said ? percent?.(text) : undefined;
+        if (fraction !== undefined) onProgress(fraction, null);
+        lines.add(text);
+        if (!lines.isOver) return;
+        stream.pause();
+        setTimeout(() => stream.resume(), breathMs);
+      })
+      .on('end', () => lines.end());
+  return () => errors;
+}
+
+const notThere = (engine: string, { code }: NodeJS.ErrnoException) =>
+  new KitError(
+    'no_container_engine',
+    code === 'ENOENT'
+      ? `there is no program ${engine} (CONTAINER_ENGINE) where the app runs: set it to docker or podman`
+      : `the container engine ${engine} (CONTAINER_ENGINE) cannot be started: ${code}`,
+    {
+      status: 503,
+      data: { isForUser: true },
+    },
+  );
 
 /** Follows no link. */
 const makeReadable = (folder: string) => promisify(execFile)('chmod', ['-R', 'a+rX', '--', folder]);

@@ -46,32 +46,29 @@ export interface ExternalAppOptions {
   readonly refusedFields: WireProfile['refusedFields'];
 }
 
+type ExternalAppRoute = Route & { readonly endpoint: ExternalAppEndpoint };
+type Calls = CallRouter<ExternalAppRoute>;
+
 /** The seven calls of spec 4.8. Checks run in the contract's order: path and method, key, permission, token, body, resource, state. */
 export function externalAppRoutes(options: ExternalAppOptions): Router {
-  const {
-    keys,
-    tokens,
-    launches,
-    users,
-    operations,
-    uploads,
-    uploadSessions,
-    processing,
-    faults,
-    rateLimit,
-    trace,
-    refusedFields,
-  } = options;
+  const calls: Calls = new CallRouter<ExternalAppRoute>(checksBefore(options));
+  answerOperations(calls, options);
+  answerUploads(calls, options);
+  return calls.finish();
+}
+
+/** The handlers that run before the body of a call is read. */
+function checksBefore(options: ExternalAppOptions) {
+  const { keys, tokens, launches, operations, faults, rateLimit, trace } = options;
   const key = requireApiKey(keys, ['external_app'], () => new SandboxError('authentication_failed'));
 
-  /** Returns the handlers that run before the body of a call is read. */
-  function before({ endpoint }: { readonly endpoint: ExternalAppEndpoint }): RequestHandler[] {
+  return ({ endpoint }: ExternalAppRoute): RequestHandler[] => {
     // A renewal is judged by its own rule: it is accepted for a while after the token's end.
     const authenticate = (token: string) =>
       endpoint === renewToken.endpoint ? tokens.requireRenewable(token) : tokens.authenticate(token);
     const record: RequestHandler = (req, res, next) => {
       const caller = tokens.identify(tokenOf(req));
-      trace.begin(req, res, endpoint, caller, caller && operationSoFar(endpoint, req, caller.launchId));
+      trace.begin(req, res, endpoint, caller, caller && operationSoFar(operations, endpoint, req, caller.launchId));
       next();
     };
     const token: RequestHandler = (req, res, next) => {
@@ -87,50 +84,62 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       if (await applyFault(effect, endpoint, req, res)) next();
     };
     return [...serverErrorMessage(endpoint), record, key, token, fault];
-  }
-  /** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
-  function operationSoFar(endpoint: ExternalAppEndpoint, req: Request, launchId: string): Operation | null {
-    // The launch's only one. Of several nobody knows which is meant, and nobody is judged by a guess.
-    if (endpoint.startsWith('upload.')) return operations.onlyOf(launchId);
-    const { operationId } = req.query;
-    const named =
-      endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
-    return named?.launchId === launchId ? named : null;
-  }
+  };
+}
 
-  /** For the referee: the operation that a call names, its status as the call came in, or that it is another launch's. */
-  function noteOperation(res: Response, operationId: string | null): void {
-    if (operationId === null) return;
-    const { detail } = contextOf(res).notes;
-    detail['operationId'] = operationId;
-    const operation = operations.find(operationId);
-    if (operation?.launchId === launchOf(res)) detail['operationStatus'] = operation.status;
-    else if (operation) detail['foreign'] = 'operation';
-  }
+/** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
+function operationSoFar(
+  operations: Operations,
+  endpoint: ExternalAppEndpoint,
+  req: Request,
+  launchId: string,
+): Operation | null {
+  // The launch's only one. Of several nobody knows which is meant, and nobody is judged by a guess.
+  if (endpoint.startsWith('upload.')) return operations.onlyOf(launchId);
+  const { operationId } = req.query;
+  const named =
+    endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
+  return named?.launchId === launchId ? named : null;
+}
 
-  /** The same of the upload that a call names, by id and key. */
-  function noteUpload(res: Response, uploadId: string | null, key: string | null): void {
-    const { detail } = contextOf(res).notes;
-    Object.assign(detail, { ...(uploadId !== null && { uploadId }), ...(key !== null && { key }) });
-    const byId = uploadId === null ? null : uploadSessions.find(uploadId);
-    const byKey = key === null || byId?.key === key ? byId : uploadSessions.findByKey(key);
-    if (byId && byId.launchId !== launchOf(res)) detail['foreign'] = 'upload';
-    else if (byKey && byKey.launchId !== launchOf(res)) detail['foreign'] = 'key';
-    else noteOperation(res, (byId ?? byKey)?.operationId ?? null);
-  }
+/** For the referee: the operation that a call names, its status as the call came in, or that it is another launch's. */
+function noteOperation(operations: Operations, res: Response, operationId: string | null): void {
+  if (operationId === null) return;
+  const { detail } = contextOf(res).notes;
+  detail['operationId'] = operationId;
+  const operation = operations.find(operationId);
+  if (operation?.launchId === launchOf(res)) detail['operationStatus'] = operation.status;
+  else if (operation) detail['foreign'] = 'operation';
+}
 
-  /** An upload session of this launch, while its operation is approved. */
-  const access = (res: Response) => ({
-    rules: externalAppRules,
-    check(session: UploadSession) {
-      if (session.launchId !== launchOf(res)) throw sessionNotFound();
-      const operation = operations.find(session.operationId ?? '');
-      if (operation) requireApproved(operation);
-    },
-  });
+/** The same of the upload that a call names, by id and key. */
+function noteUpload(
+  { operations, uploadSessions }: Pick<ExternalAppOptions, 'operations' | 'uploadSessions'>,
+  res: Response,
+  uploadId: string | null,
+  key: string | null,
+): void {
+  const { detail } = contextOf(res).notes;
+  Object.assign(detail, { ...(uploadId !== null && { uploadId }), ...(key !== null && { key }) });
+  const byId = uploadId === null ? null : uploadSessions.find(uploadId);
+  const byKey = key === null || byId?.key === key ? byId : uploadSessions.findByKey(key);
+  if (byId && byId.launchId !== launchOf(res)) detail['foreign'] = 'upload';
+  else if (byKey && byKey.launchId !== launchOf(res)) detail['foreign'] = 'key';
+  else noteOperation(operations, res, (byId ?? byKey)?.operationId ?? null);
+}
 
-  const calls = new CallRouter<Route & { readonly endpoint: ExternalAppEndpoint }>(before);
+/** An upload session of this launch, while its operation is approved. */
+const access = (operations: Operations, res: Response) => ({
+  rules: externalAppRules,
+  check(session: UploadSession) {
+    if (session.launchId !== launchOf(res)) throw sessionNotFound();
+    const operation = operations.find(session.operationId ?? '');
+    if (operation) requireApproved(operation);
+  },
+});
 
+/** Steps 1 to 4: the token, the user and the operation. */
+function answerOperations(calls: Calls, { tokens, launches, users, operations }: ExternalAppOptions): void {
   calls.on(renewToken, (req, res) => {
     const launch = launches.get(launchOf(res));
     const issued = tokens.renew(tokenOf(req), launch);
@@ -159,7 +168,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
 
   calls.on(getOperation, (req, res) => {
     const { operationId } = parseValues(getOperation.query, req.query);
-    noteOperation(res, operationId);
+    noteOperation(operations, res, operationId);
     const operation = operations.getOfLaunch(operationId, launchOf(res));
     res.json({
       operationId: operation.id,
@@ -170,9 +179,14 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
       expiresAt: iso(operation.expiresAtMs),
     });
   });
+}
+
+/** Steps 5 to 7: the upload. */
+function answerUploads(calls: Calls, options: ExternalAppOptions): void {
+  const { launches, operations, uploads, processing, refusedFields } = options;
 
   calls.on(initiateUpload, (req, res) => {
-    noteOperation(res, textOf(req.body, 'operationId'));
+    noteOperation(operations, res, textOf(req.body, 'operationId'));
     const request = parseValues(initiateUpload.request, req.body);
     const operation = operations.getOfLaunch(request.operationId, launchOf(res));
     requireApproved(operation);
@@ -183,13 +197,13 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
 
   calls.on(uploadChunk, async (req, res) => {
     const part = await uploads.receiveChunk(req, bodyOf(req, res), {
-      ...access(res),
+      ...access(operations, res),
       onFields({ uploadId, key, partNumber }) {
-        noteUpload(res, uploadId, key);
+        noteUpload(options, res, uploadId, key);
         contextOf(res).notes.detail['partNumber'] = partNumber;
       },
       onMalformed(fields) {
-        noteUpload(res, textOf(fields, 'uploadId'), textOf(fields, 'key'));
+        noteUpload(options, res, textOf(fields, 'uploadId'), textOf(fields, 'key'));
         const partNumber = textOf(fields, 'partNumber');
         if (partNumber !== null && /^-?\d{1,9}$/.test(partNumber))
           contextOf(res).notes.detail['partNumber'] = Number(partNumber);
@@ -200,7 +214,7 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
   });
 
   calls.on(completeUpload, async (req, res) => {
-    noteUpload(res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
+    noteUpload(options, res, textOf(req.body, 'uploadId'), textOf(req.body, 'key'));
     const request = parseValues(completeUpload.request, req.body);
     const refused = refusedFields.filter((name) => request[name] !== undefined);
     if (refused.length > 0)
@@ -208,15 +222,13 @@ export function externalAppRoutes(options: ExternalAppOptions): Router {
     contextOf(res).notes.detail['fileSize'] = request.fileSize;
     const userId = launches.get(launchOf(res)).userId;
     const file = await uploads.complete(request, () => userId, {
-      ...access(res),
+      ...access(operations, res),
       failsInWork: contextOf(res).failsInWork ?? false,
     });
     processing.wake();
     contextOf(res).notes.detail['fileId'] = file.id;
     res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
   });
-
-  return calls.finish();
 }
 
 function tokenOf(req: Request): string {

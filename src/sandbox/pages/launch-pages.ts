@@ -1,7 +1,7 @@
 import { Router, urlencoded } from 'express';
 import * as z from 'zod';
 import { type WireLimits, apiKeyHeader, externalAppEndpoints, endpoints } from '../../contract/index.ts';
-import { iso } from '../clock.ts';
+import { iso, type SandboxClock } from '../clock.ts';
 import { faultText, newFault, type FaultEffect } from '../call/fault.ts';
 import type { Faults } from '../call/faults.ts';
 import type { Operation } from '../external-app/operations.ts';
@@ -68,40 +68,8 @@ export interface LaunchPagesOptions extends ApprovalOptions {
 
 /** `/launches`: the inspector. Each launch with its calls and what caused them over time, the verdict, and clock and faults at hand. */
 export function launchPages(options: LaunchPagesOptions): Router {
-  const {
-    launches,
-    operations,
-    apps,
-    users,
-    clock,
-    trace,
-    verdicts,
-    events,
-    faults,
-    tokens,
-    uploadSessions,
-    publicUrl,
-    render,
-  } = options;
+  const { launches, operations, clock, verdicts, render } = options;
   const router = Router();
-  const viewLaunch = (launch: Launch) => ({
-    id: launch.id,
-    app: apps.find(launch.appId)?.name ?? launch.appId,
-    user: users.find(launch.userId)?.name ?? launch.userId,
-    renewPolicy: launch.renewPolicy,
-    createdAt: iso(launch.createdAtMs),
-    isRevoked: launch.revokedAtMs !== null,
-  });
-
-  const viewVerdict = (verdict: Verdict) => ({
-    ...verdict,
-    exercised: verdict.rules.filter(({ result }) => result !== 'not_exercised').length,
-  });
-
-  const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) =>
-    // The sandbox itself has noted it.
-    detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null;
-
   router.get('/launches', async (req, res) => {
     const page = pageOf(req.query, launches.count(), launchesPerPage);
     const newest = launches.listNewest(page.size, page.skip);
@@ -109,7 +77,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const shown = newest.map((launch) => {
       const { verdict, count } = verdicts.of(launch.id);
       return {
-        ...viewLaunch(launch),
+        ...viewLaunch(options, launch),
         calls: count,
         verdict: viewVerdict(verdict),
         status: operations.latestOf(launch.id)?.status ?? null,
@@ -125,146 +93,183 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const asked =
       inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== '')))
         .data ?? {};
-    const { verdict, count } = verdicts.of(launch.id);
-    const broken = new Map(
-      verdict.rules.flatMap(({ rule, violations }) =>
-        violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const)),
-      ),
-    );
-    const { endpoint, outcome, text, before } = asked;
-    const { total, calls } = trace.page(
-      launch.id,
-      { endpoint, text, before, ...(outcome === 'breaks' ? { among: [...broken.keys()] } : { outcome }) },
-      callsPerPage,
-    );
-    const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
-    const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
-    // Texts from an app may hold a key, and people save this page and send it on.
-    const shown = options.redact(operations.list(launch.id, maxOperations));
-    const names = options.redact(operations.names(launch.id));
-    const noted = events.list(launch.id);
-    const window = windowOf(noted, asked);
-    const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, maxDrawn);
-    const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, maxDrawn) : newest;
-    const causes = causesOf(launch, noted, shown).filter(
-      ({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs),
-    );
-    const tokenEndsAtMs = tokens.expiryOf(launch.id);
-    render(res, 'inspector', {
-      launch: {
-        ...viewLaunch(launch),
-        now: iso(clock.now(launch.id)),
-        machineNow: iso(clock.machineNow()),
-        aheadText:
-          clock.now(launch.id) - clock.machineNow() > 500 ? spanText(clock.now(launch.id) - clock.machineNow()) : null,
-        tokenEndsAt: iso(tokenEndsAtMs),
-        isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
-      },
-      // One minute past each limit.
-      windowMinutes: Math.ceil(options.limits.operationWindowMs / 60_000) + 1,
-      tokenMinutes: Math.ceil(options.limits.tokenLifetimeMs / 60_000) + 1,
-      operations: shown.map((operation) => viewOperation(operation, options)),
-      operationCount: names.length,
-      uploads: uploadSessions
-        .listByLaunch(launch.id)
-        .map((upload) => ({ ...options.redact(upload), parts: uploadSessions.parts(upload.id) })),
-      verdict: viewVerdict(verdict),
-      timeline: timelineOf(drawn, verdict.rules, {
-        causes,
-        operations: new Map(
-          names.map(({ id, name }, i) => [id, `${name}${names.length > 1 ? ` (${names.length - i})` : ''}`]),
-        ),
-        window,
-        lanesOf: newest,
-      }),
-      drawnCount: drawn.length,
-      causes,
-      calls: calls.map(viewCall),
-      chosen: chosen && { ...viewCall(chosen), curl: curlOf(chosen) },
-      callCount: count,
-      total,
-      asked,
-      faults: faults
-        .list()
-        .filter(({ launchId }) => launchId === null || launchId === launch.id)
-        .map((fault) => ({ ...fault, text: faultText(fault.effect) })),
-      endpoints: externalAppEndpoints,
-      effects: effects.map(faultText),
-    });
+    render(res, 'inspector', inspectorView(options, launch, asked));
   });
 
-  /** Within the launch's life, whatever was asked for; undefined for all of it. */
-  function windowOf(
-    noted: readonly LaunchEvent[],
-    { from, to }: { from?: number | undefined; to?: number | undefined },
-  ): { fromMs: number; toMs: number } | undefined {
-    if (from === undefined || to === undefined || !(to > from)) return undefined;
-    const begunMs = (noted[0]?.atMs ?? 0) - lifeMarginMs;
-    const [fromMs, toMs] = [Math.max(begunMs, from), Math.min(clock.machineNow() + lifeMarginMs, to)];
-    return toMs > fromMs ? { fromMs, toMs } : undefined;
-  }
+  offerControls(router, options);
+  return router;
+}
 
-  /** Returns people's actions and the expiries: the end of an operation's window, and of the newest token. */
-  function causesOf(launch: Launch, noted: readonly LaunchEvent[], ofLaunch: readonly Operation[]): DrawnCause[] {
-    const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = {
-      approved: 'good',
-      rejected: 'bad',
-      revoked: 'bad',
-      'fault armed': 'bad',
-    };
-    const done = noted.map(({ atMs, kind, text }): DrawnCause => ({
-      at: iso(atMs),
-      kind,
-      text,
-      tone: tones[kind] ?? 'plain',
+const viewLaunch = ({ apps, users }: Pick<LaunchPagesOptions, 'apps' | 'users'>, launch: Launch) => ({
+  id: launch.id,
+  app: apps.find(launch.appId)?.name ?? launch.appId,
+  user: users.find(launch.userId)?.name ?? launch.userId,
+  renewPolicy: launch.renewPolicy,
+  createdAt: iso(launch.createdAtMs),
+  isRevoked: launch.revokedAtMs !== null,
+});
+
+const viewVerdict = (verdict: Verdict) => ({
+  ...verdict,
+  exercised: verdict.rules.filter(({ result }) => result !== 'not_exercised').length,
+});
+
+const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) =>
+  // The sandbox itself has noted it.
+  detail['fault'] ? faultText(detail['fault'] as FaultEffect) : null;
+
+/** The data of the inspector's page. */
+function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.output<typeof inspectorQuery>): object {
+  const { operations, clock, trace, verdicts, events, faults, tokens, uploadSessions } = options;
+  const { verdict, count } = verdicts.of(launch.id);
+  const broken = new Map(
+    verdict.rules.flatMap(({ rule, violations }) =>
+      violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const)),
+    ),
+  );
+  const { endpoint, outcome, text, before } = asked;
+  const { total, calls } = trace.page(
+    launch.id,
+    { endpoint, text, before, ...(outcome === 'breaks' ? { among: [...broken.keys()] } : { outcome }) },
+    callsPerPage,
+  );
+  const viewCall = (call: CallView) => ({ ...call, breaks: broken.get(call.id) ?? null, fault: faultOf(call) });
+  const chosen = asked.call === undefined ? null : trace.find(launch.id, asked.call);
+  // Texts from an app may hold a key, and people save this page and send it on.
+  const shown = options.redact(operations.list(launch.id, maxOperations));
+  const names = options.redact(operations.names(launch.id));
+  const noted = events.list(launch.id);
+  const window = windowOf(clock, noted, asked);
+  const newest = trace.drawn(launch.id, 0, Number.MAX_SAFE_INTEGER, maxDrawn);
+  const drawn = window ? trace.drawn(launch.id, window.fromMs, window.toMs, maxDrawn) : newest;
+  const causes = causesOf(options, launch, noted, shown).filter(
+    ({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs),
+  );
+  const tokenEndsAtMs = tokens.expiryOf(launch.id);
+  return {
+    launch: {
+      ...viewLaunch(options, launch),
+      now: iso(clock.now(launch.id)),
+      machineNow: iso(clock.machineNow()),
+      aheadText:
+        clock.now(launch.id) - clock.machineNow() > 500 ? spanText(clock.now(launch.id) - clock.machineNow()) : null,
+      tokenEndsAt: iso(tokenEndsAtMs),
+      isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
+    },
+    // One minute past each limit.
+    windowMinutes: Math.ceil(options.limits.operationWindowMs / 60_000) + 1,
+    tokenMinutes: Math.ceil(options.limits.tokenLifetimeMs / 60_000) + 1,
+    operations: shown.map((operation) => viewOperation(operation, options)),
+    operationCount: names.length,
+    uploads: uploadSessions
+      .listByLaunch(launch.id)
+      .map((upload) => ({ ...options.redact(upload), parts: uploadSessions.parts(upload.id) })),
+    verdict: viewVerdict(verdict),
+    timeline: timelineOf(drawn, verdict.rules, {
+      causes,
+      operations: new Map(
+        names.map(({ id, name }, i) => [id, `${name}${names.length > 1 ? ` (${names.length - i})` : ''}`]),
+      ),
+      window,
+      lanesOf: newest,
+    }),
+    drawnCount: drawn.length,
+    causes,
+    calls: calls.map(viewCall),
+    chosen: chosen && { ...viewCall(chosen), curl: curlOf(options.publicUrl(), chosen) },
+    callCount: count,
+    total,
+    asked,
+    faults: faults
+      .list()
+      .filter(({ launchId }) => launchId === null || launchId === launch.id)
+      .map((fault) => ({ ...fault, text: faultText(fault.effect) })),
+    endpoints: externalAppEndpoints,
+    effects: effects.map(faultText),
+  };
+}
+
+/** Within the launch's life, whatever was asked for; undefined for all of it. */
+function windowOf(
+  clock: SandboxClock,
+  noted: readonly LaunchEvent[],
+  { from, to }: { from?: number | undefined; to?: number | undefined },
+): { fromMs: number; toMs: number } | undefined {
+  if (from === undefined || to === undefined || !(to > from)) return undefined;
+  const begunMs = (noted[0]?.atMs ?? 0) - lifeMarginMs;
+  const [fromMs, toMs] = [Math.max(begunMs, from), Math.min(clock.machineNow() + lifeMarginMs, to)];
+  return toMs > fromMs ? { fromMs, toMs } : undefined;
+}
+
+/** Returns people's actions and the expiries: the end of an operation's window, and of the newest token. */
+function causesOf(
+  { events, tokens }: Pick<LaunchPagesOptions, 'events' | 'tokens'>,
+  launch: Launch,
+  noted: readonly LaunchEvent[],
+  ofLaunch: readonly Operation[],
+): DrawnCause[] {
+  const tones: Partial<Record<LaunchEvent['kind'], DrawnCause['tone']>> = {
+    approved: 'good',
+    rejected: 'bad',
+    revoked: 'bad',
+    'fault armed': 'bad',
+  };
+  const done = noted.map(({ atMs, kind, text }): DrawnCause => ({
+    at: iso(atMs),
+    kind,
+    text,
+    tone: tones[kind] ?? 'plain',
+  }));
+  const expired = ofLaunch
+    .filter(({ status }) => status === 'EXPIRED')
+    .map(({ expiresAtMs, name }) => ({
+      kind: 'expired',
+      text: `${name}: nobody decided`,
+      atMs: events.machineTimeOf(launch.id, expiresAtMs, noted),
     }));
-    const expired = ofLaunch
-      .filter(({ status }) => status === 'EXPIRED')
-      .map(({ expiresAtMs, name }) => ({
-        kind: 'expired',
-        text: `${name}: nobody decided`,
-        atMs: events.machineTimeOf(launch.id, expiresAtMs, noted),
-      }));
-    const ended =
-      launch.revokedAtMs === null
-        ? [
-            {
-              kind: 'token over',
-              text: 'the newest token has ended',
-              atMs: events.machineTimeOf(launch.id, tokens.expiryOf(launch.id), noted),
-            },
-          ]
-        : [];
-    const ofItself = [...expired, ...ended].flatMap(({ kind, text, atMs }): DrawnCause[] =>
-      atMs === null ? [] : [{ at: iso(atMs), kind, text, tone: 'bad' }],
-    );
-    return [...done, ...ofItself].sort((a, b) => (a.at < b.at ? -1 : 1));
-  }
+  const ended =
+    launch.revokedAtMs === null
+      ? [
+          {
+            kind: 'token over',
+            text: 'the newest token has ended',
+            atMs: events.machineTimeOf(launch.id, tokens.expiryOf(launch.id), noted),
+          },
+        ]
+      : [];
+  const ofItself = [...expired, ...ended].flatMap(({ kind, text, atMs }): DrawnCause[] =>
+    atMs === null ? [] : [{ at: iso(atMs), kind, text, tone: 'bad' }],
+  );
+  return [...done, ...ofItself].sort((a, b) => (a.at < b.at ? -1 : 1));
+}
 
-  /** The call again, by hand. Key and token were never kept: they are the shell's. Everything else is the app's, and stays a word to the shell. */
-  function curlOf({ method, path, request }: CallView): string {
-    const word = (value: string) => `'${value.replaceAll("'", "'\\''")}'`;
-    const [before = '', after] = `${publicUrl()}${path}`.split('{token}');
-    const address = after === undefined ? word(before) : `${word(before)}"$IDENTITY_TOKEN"${word(after)}`;
-    const type = request.headers['content-type'] ?? '';
-    const isForm = type.startsWith('multipart/');
-    const headers = Object.entries(request.headers).filter(
-      ([name]) => name === 'idempotency-key' || (name === 'content-type' && !isForm),
+/** The call again, by hand. Key and token were never kept: they are the shell's. Everything else is the app's, and stays a word to the shell. */
+function curlOf(platformUrl: string, { method, path, request }: CallView): string {
+  const word = (value: string) => `'${value.replaceAll("'", "'\\''")}'`;
+  const [before = '', after] = `${platformUrl}${path}`.split('{token}');
+  const address = after === undefined ? word(before) : `${word(before)}"$IDENTITY_TOKEN"${word(after)}`;
+  const type = request.headers['content-type'] ?? '';
+  const isForm = type.startsWith('multipart/');
+  const headers = Object.entries(request.headers).filter(
+    ([name]) => name === 'idempotency-key' || (name === 'content-type' && !isForm),
+  );
+  const lines = [
+    `curl -X ${method} ${address}`,
+    `-H "${apiKeyHeader}: $API_KEY"`,
+    ...headers.map(([name, value]) => `-H ${word(`${name}: ${value}`)}`),
+  ];
+  if (request.body)
+    lines.push(
+      // Fields of a form are texts.
+      `--data ${word(type.startsWith('application/x-www-form-urlencoded') ? String(new URLSearchParams(request.body as Record<string, string>)) : JSON.stringify(request.body))}`,
     );
-    const lines = [
-      `curl -X ${method} ${address}`,
-      `-H "${apiKeyHeader}: $API_KEY"`,
-      ...headers.map(([name, value]) => `-H ${word(`${name}: ${value}`)}`),
-    ];
-    if (request.body)
-      lines.push(
-        // Fields of a form are texts.
-        `--data ${word(type.startsWith('application/x-www-form-urlencoded') ? String(new URLSearchParams(request.body as Record<string, string>)) : JSON.stringify(request.body))}`,
-      );
-    if (isForm) lines.push('-F file=@part.bin  # and the other fields of the form');
-    return lines.join(' \\\n  ');
-  }
+  if (isForm) lines.push('-F file=@part.bin  # and the other fields of the form');
+  return lines.join(' \\\n  ');
+}
 
+/** What people do to a launch on its page, and the reset of the sandbox. */
+function offerControls(router: Router, options: LaunchPagesOptions): void {
+  const { launches, operations, events, faults, render } = options;
   router.post('/launches/:launchId/clock', form, async (req, res) => {
     const { id } = launches.get(req.params['launchId']);
     const minutes = Number(fieldsOf(req)['minutes']);
@@ -310,5 +315,4 @@ export function launchPages(options: LaunchPagesOptions): Router {
     await options.reset();
     res.redirect(303, '/launches');
   });
-  return router;
 }

@@ -56,13 +56,40 @@ export interface StacRoutesOptions {
 
 const thumbnailSize = { width: 256, height: 256 };
 
+type Calls = CallRouter<Route & { readonly endpoint: Endpoint }>;
+
 /** Catalog, collections, items and search (spec 4.1, 4.2), and what their assets lead to. */
 export function stacRoutes(options: StacRoutesOptions): Router {
-  const { before, catalog, objects, assets, sources, keys, strict } = options;
-  const { collections, items } = catalog;
+  const { before, keys } = options;
   const router = Router({ caseSensitive: true });
   const key = requireApiKey(keys, [], unauthorized);
-  const links: Readonly<Record<string, RequestHandler>> = {
+  const links = linkChecks(options);
+  const calls: Calls = new CallRouter(({ endpoint, path }) => before(endpoint, links[path] ?? key), router);
+  router.use(
+    '/public/stac',
+    cors({
+      methods: ['GET', 'HEAD', 'POST'],
+      // Readers of ranges look at these.
+      exposedHeaders: ['X-Request-Id', 'Accept-Ranges', 'Content-Length', 'Content-Range', 'ETag', 'Last-Modified'],
+    }),
+  );
+
+  answerCatalog(calls, options);
+  answerItems(calls, options);
+  answerAssets(calls, options);
+  return calls.finish();
+}
+
+/** The checks of signed addresses, by path: a valid signature or an API key. */
+function linkChecks({ assets, keys }: StacRoutesOptions): Readonly<Record<string, RequestHandler>> {
+  const linkOf =
+    (path: (collectionId: string, id: string) => string): RequestHandler =>
+    (req, _res, next) => {
+      const isByKey = req.query['signature'] === undefined && keys.find(req.get('x-api-key') ?? '');
+      if (!isByKey) assets.verify(path(String(req.params['collectionId']), String(req.params['id'])), req.query);
+      next();
+    };
+  return {
     // Check the size first, because no valid signature covers a size out of bounds.
     [signedCalls.getPreview.path]: (req, res, next) => {
       readPreviewQuery(req.query);
@@ -72,25 +99,15 @@ export function stacRoutes(options: StacRoutesOptions): Router {
     [signedCalls.getRaster.path]: linkOf(rasterPath),
     [signedCalls.getThumbnail.path]: linkOf(thumbnailPath),
   };
-  const calls = new CallRouter<Route & { readonly endpoint: Endpoint }>(
-    ({ endpoint, path }) => before(endpoint, links[path] ?? key),
-    router,
-  );
+}
 
+function answerCatalog(calls: Calls, { catalog, objects, strict }: StacRoutesOptions): void {
+  const { collections } = catalog;
   const catalogOf = (id: string) => {
     const found = collections.findCatalog(id);
     if (!found) throw new SandboxError('catalog_not_found');
     return objects.catalog(found);
   };
-
-  router.use(
-    '/public/stac',
-    cors({
-      methods: ['GET', 'HEAD', 'POST'],
-      // Readers of ranges look at these.
-      exposedHeaders: ['X-Request-Id', 'Accept-Ranges', 'Content-Length', 'Content-Range', 'ETag', 'Last-Modified'],
-    }),
-  );
 
   calls.on(catalogForClients.getRootCatalog, (_req, res) => void res.json(catalogOf(rootCatalogId)));
 
@@ -126,11 +143,14 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       links: [self, objects.rootLink()],
     });
   });
-  calls.on(getCollection, (req, res) => void res.json(objects.collection(collectionOf(req))));
+  calls.on(getCollection, (req, res) => void res.json(objects.collection(collectionOf(catalog, req))));
+}
 
+/** Items of a collection, and the search. */
+function answerItems(calls: Calls, { catalog, objects, strict }: StacRoutesOptions): void {
   calls.on(catalogForClients.getItems, async (req, res) => {
     const query = parseValues(itemsQuery, req.query);
-    const collection = collectionOf(req);
+    const collection = collectionOf(catalog, req);
     sendGeojson(
       res,
       itemsAnswer(
@@ -142,7 +162,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       ),
     );
   });
-  calls.on(getItem, (req, res) => sendGeojson(res, objects.item(itemOf(req))));
+  calls.on(getItem, (req, res) => sendGeojson(res, objects.item(itemOf(catalog, req))));
 
   calls.on(searchItems, async (req, res) => {
     const request = parseValues(strict ? strictSearchRequest : lenientSearchRequest, req.body);
@@ -158,10 +178,13 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       searchAnswer(await search(catalog, request, searchView(request, req, objects)), request, req, objects, strict),
     );
   });
+}
 
+/** The files and pictures of items. */
+function answerAssets(calls: Calls, { catalog, objects, sources }: StacRoutesOptions): void {
   calls.on(signedCalls.getPreview, async (req, res) => {
     const asked = readPreviewQuery(req.query);
-    const item = itemOf(req);
+    const item = itemOf(catalog, req);
     const wanted = previewOf(asked, item);
     if (wanted.sourceId !== item.title) throw itemNotFound();
     const png = await sources.preview(item, wanted, clientGone(res));
@@ -170,7 +193,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   });
 
   calls.on(signedCalls.getData, async (req, res) => {
-    const item = itemOf(req);
+    const item = itemOf(catalog, req);
     const files = await sources.files(item);
     // The title of an uploaded file's item is the file's identifier.
     const name = item.source.kind === 'file' ? parse(item.source.fileName).name : item.title;
@@ -180,7 +203,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
 
   calls.on(signedCalls.getRaster, async (req, res, next) => {
     const { band } = req.query;
-    const item = itemOf(req);
+    const item = itemOf(catalog, req);
     const files = await sources.files(item);
     const file =
       item.source.kind === 'scene'
@@ -200,7 +223,7 @@ export function stacRoutes(options: StacRoutesOptions): Router {
   });
 
   calls.on(signedCalls.getThumbnail, async (req, res) => {
-    const [newest] = (await search(catalog, { collections: [collectionOf(req).id], limit: 1 })).items;
+    const [newest] = (await search(catalog, { collections: [collectionOf(catalog, req).id], limit: 1 })).items;
     sendUntrusted(res, mediaTypes.png);
     res.send(
       Buffer.from(
@@ -214,33 +237,19 @@ export function stacRoutes(options: StacRoutesOptions): Router {
       ),
     );
   });
+}
 
-  function linkOf(path: (collectionId: string, id: string) => string): RequestHandler {
-    return (req, _res, next) => {
-      requireLinkOrKey(req, path(String(req.params['collectionId']), String(req.params['id'])));
-      next();
-    };
-  }
+function collectionOf({ collections }: Catalog, req: Request): CollectionRecord {
+  const found = collections.find(String(req.params['collectionId']));
+  if (!found) throw new SandboxError('collection_not_found');
+  return found;
+}
 
-  function requireLinkOrKey(req: Request, path: string): void {
-    if (req.query['signature'] === undefined && keys.find(req.get('x-api-key') ?? '')) return;
-    assets.verify(path, req.query);
-  }
-
-  function collectionOf(req: Request): CollectionRecord {
-    const found = collections.find(String(req.params['collectionId']));
-    if (!found) throw new SandboxError('collection_not_found');
-    return found;
-  }
-
-  function itemOf(req: Request): ItemRecord {
-    collectionOf(req);
-    const item = items.find(String(req.params['collectionId']), String(req.params['id']));
-    if (!item) throw itemNotFound();
-    return item;
-  }
-
-  return calls.finish();
+function itemOf(catalog: Catalog, req: Request): ItemRecord {
+  collectionOf(catalog, req);
+  const item = catalog.items.find(String(req.params['collectionId']), String(req.params['id']));
+  if (!item) throw itemNotFound();
+  return item;
 }
 
 const itemNotFound = () => new SandboxError('item_not_found');
