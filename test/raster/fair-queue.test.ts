@@ -56,6 +56,20 @@ test('cancelled while it waits: at once, and its place goes to the next', async 
   await running;
 });
 
+test('cancelled tasks of owners with no other cost no place', async () => {
+  const queue = new FairQueue(1);
+  const { promise, resolve } = gate();
+  const running = queue.run('a', () => promise, never);
+  const abort = new AbortController();
+  const cancelled = ['b', 'c'].map((owner) => queue.run(owner, async () => 'ran', abort.signal));
+  abort.abort(new Error('enough'));
+  for (const waiting of cancelled) await expect(waiting).rejects.toThrow('enough');
+  resolve();
+  await running;
+  expect([queue.running, queue.waiting]).toEqual([0, 0]);
+  expect(await queue.run('d', async () => 'ran', never)).toBe('ran');
+});
+
 test('one that fails gives its place on', async () => {
   const queue = new FairQueue(1);
   const failing = queue.run('a', () => Promise.reject(new Error('broken')), never);

@@ -7,6 +7,8 @@ export interface PollOptions {
   readonly intervalMs: number;
   readonly bounds: WireLimits['pollIntervalMs'];
   readonly signal: AbortSignal;
+  /** Waits between polls. Default: by the clock of the machine. */
+  readonly pause?: typeof abortableSleep;
   /** A poll that failed for now; the next one may not. Throws if the platform is given up. */
   readonly onUnanswered: (error: PlatformError) => void;
   /** Receives the first answer after unanswered polls. */
@@ -19,13 +21,11 @@ export interface PollOptions {
  * better, what `onUnanswered` throws, or the signal's reason.
  */
 export async function pollOperation(options: PollOptions): Promise<Decision> {
+  const { pause = abortableSleep } = options;
   let askedToWaitMs = 0;
   let isUnanswered = false;
   for (;;) {
-    await abortableSleep(
-      Math.max(askedToWaitMs, jittered(options.intervalMs, Math.random(), options.bounds)),
-      options.signal,
-    );
+    await pause(Math.max(askedToWaitMs, jittered(options.intervalMs, Math.random(), options.bounds)), options.signal);
     askedToWaitMs = 0;
     try {
       const { status } = await options.getStatus();

@@ -31,9 +31,13 @@ export function patientCalls(calls: LaunchCalls, context: CallingContext): Launc
 
 /**
  * Calls the platform again and again while it is away, up to `platformPatienceMs`: what a user approved
- * must not be lost to a restart of the platform. Errors that waiting cannot mend are thrown at once.
+ * must not be lost to a restart of the platform. `pauseFor` waits between calls, by default by the clock of the machine. Errors that waiting cannot mend are thrown at once.
  */
-export async function retryWhileDown<T>(context: CallingContext, call: () => Promise<T>): Promise<T> {
+export async function retryWhileDown<T>(
+  context: CallingContext,
+  call: () => Promise<T>,
+  pauseFor = abortableSleep,
+): Promise<T> {
   for (let [wait, tries] = [pauseMs.first, 2]; ; [wait, tries] = [Math.min(pauseMs.most, wait * 2), tries + 1]) {
     try {
       const answer = await call();
@@ -57,7 +61,7 @@ export async function retryWhileDown<T>(context: CallingContext, call: () => Pro
         'the platform does not answer, trying again',
       );
       context.report({ ...noProgress, note: `${saidBy(error)}; try ${tries} in ${Math.round(pause / 1_000)} s` });
-      await abortableSleep(pause, context.signal);
+      await pauseFor(pause, context.signal);
     }
   }
 }
