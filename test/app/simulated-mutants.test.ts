@@ -19,15 +19,15 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     /was answered as cancelled, and is|later|twice/,
     {
       file: engine,
-      from: 'const cancelled = await commitCancel(run);',
-      to: "const cancelled = { ...run, state: 'CANCELLED' as const }; if (!activeRuns.has(run.id)) await commitCancel(run);",
+      from: 'const cancelled = await this.#commitCancel(run);',
+      to: "const cancelled = { ...run, state: 'CANCELLED' as const }; if (!this.#activeRuns.has(run.id)) await this.#commitCancel(run);",
     },
   ],
   [
     'a lost answer to a cancel that nobody looks after',
     alone,
     /ms later/,
-    { file: engine, from: 'if (error instanceof DatabaseUnavailableError) lease.doubt();', to: '' },
+    { file: engine, from: 'if (error instanceof DatabaseUnavailableError) this.#lease.doubt();', to: '' },
   ],
   [
     'a claim that does not fence',
@@ -63,10 +63,10 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     'a worker that takes anew what it drives',
     alone,
     /twice at a time|was polled by|later/,
-    { file: engine, from: 'if (activeRuns.has(runId)) return;', to: '' },
+    { file: engine, from: 'if (this.#activeRuns.has(runId)) return;', to: '' },
     {
       file: engine,
-      from: 'const idle = [...held.keys()].filter((id) => !activeRuns.has(id));',
+      from: 'const idle = [...held.keys()].filter((id) => !this.#activeRuns.has(id));',
       to: 'const idle = [...held.keys()];',
     },
   ],
@@ -74,7 +74,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     'a dead worker whose runs nobody looks for',
     many,
     /is still/,
-    { file: engine, from: 'if (!lease.mayJudgeOthers) return 0;', to: 'return 0;' },
+    { file: engine, from: 'if (!this.#lease.mayJudgeOthers) return 0;', to: 'return 0;' },
   ],
   [
     'a worker that asks the platform before it asks what it still has',
@@ -153,7 +153,7 @@ const mutants: readonly [string, string, RegExp, ...Mutation[]][] = [
     'a lease that counts from its answer',
     many,
     /was polled by|later|twice|has 2 files/,
-    { file: engine, from: 'lease.renewed(fromMs);', to: 'lease.renewed(lease.now());' },
+    { file: engine, from: 'this.#lease.renewed(fromMs);', to: 'this.#lease.renewed(this.#lease.now());' },
   ],
   [
     'a lease by a clock that can be set back',

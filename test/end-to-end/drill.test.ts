@@ -165,7 +165,7 @@ describe.concurrent('the drill can fail: it finds an app that', () => {
   test('looks for no run whose worker is gone', { timeout, ...needing('postgresql') }, async () => {
     const script = await appOf({
       file: 'src/app/runs/run-engine.ts',
-      from: 'if (!lease.mayJudgeOthers) return 0;',
+      from: 'if (!this.#lease.mayJudgeOthers) return 0;',
       to: 'return 0;',
     });
     const plan = {

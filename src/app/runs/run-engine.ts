@@ -130,236 +130,262 @@ interface ActiveRun {
 
 /** Drives each run from state to state, every state committed before what it allows is done. */
 export function createRunEngine(options: RunEngineOptions): RunEngine {
-  const { store, queue, progress, settings, now, lease, folders } = options;
-  const { worker } = lease;
-  const traceStage = options.traceStage ?? ((_run, work) => work());
-  const activeRuns = new Map<string, ActiveRun>();
+  return new Engine(options);
+}
+
+class Engine implements RunEngine {
+  readonly #options: RunEngineOptions;
+  readonly #store: RunEngineOptions['store'];
+  readonly #queue: RunEngineOptions['queue'];
+  readonly #progress: ProgressBoard;
+  readonly #settings: RunEngineOptions['settings'];
+  readonly #now: () => number;
+  readonly #lease: WorkerLease;
+  readonly #folders: AttemptFolders;
+  readonly #worker: string;
+  readonly #activeRuns = new Map<string, ActiveRun>();
   /** Includes runs that were handed over. */
-  const underWay = new Set<Promise<void>>();
+  readonly #underWay = new Set<Promise<void>>();
   // An outage of the database has its own lines.
-  const repeats = new Repeats((error, what) => {
-    if (!isAway(error)) options.log.error({ err: error }, what);
+  readonly #repeats = new Repeats((error, what) => {
+    if (!this.#isAway(error)) this.#options.log.error({ err: error }, what);
   });
-  let stopping = false;
-  let ending: Promise<void> | null = null;
+  #stopping = false;
+  #ending: Promise<void> | null = null;
   /** Number of runs of this worker that have ended, and freed their folders. */
-  let ended = 0;
+  #ended = 0;
   /** Start of the current lease without a gap. */
-  let heldSinceMs = Infinity;
+  #heldSinceMs = Infinity;
   /** False while this machine cannot run steps. */
-  let isWell = true;
+  #isWell = true;
   /** True if an operator drains this worker. */
-  let rests = false;
+  #rests = false;
   /** Time until which this worker leaves the queue `process` to others. */
-  let restUntilMs = -Infinity;
-  const can = options.steps.steps.map(({ id, version }) => `${id}@${version}`);
-  const stopped = new AbortController();
-  const outage = new Outage(options.log, () => lease.now());
+  #restUntilMs = -Infinity;
+  /** The steps of this worker, as `id@version`. */
+  readonly #can: readonly string[];
+  readonly #stopped = new AbortController();
+  readonly #outage: Outage;
+  readonly #takeIn: ReturnType<typeof createRunIntake>;
+
+  constructor(options: RunEngineOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#queue = options.queue;
+    this.#progress = options.progress;
+    this.#settings = options.settings;
+    this.#now = options.now;
+    this.#lease = options.lease;
+    this.#folders = options.folders;
+    this.#worker = options.lease.worker;
+    this.#can = options.steps.steps.map(({ id, version }) => `${id}@${version}`);
+    this.#outage = new Outage(options.log, () => this.#lease.now());
+    this.#takeIn = createRunIntake(options);
+  }
+
+  #trace<T>(run: Run, work: () => Promise<T>): Promise<T> {
+    return this.#options.traceStage ? this.#options.traceStage(run, work) : work();
+  }
+
   /** Returns true if the database is away. The lease is then renewed at once, and runs wait for that renewal. */
-  const isAway = (error: unknown): boolean => {
-    if (!outage.isCause(error)) return false;
-    lease.doubt();
+  #isAway(error: unknown): boolean {
+    if (!this.#outage.isCause(error)) return false;
+    this.#lease.doubt();
     return true;
-  };
-  const takeIn = createRunIntake(options);
+  }
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
-  async function take({ runId, queueName }: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void> {
-    if (stopping) throw new Released('the worker is stopping');
-    if (queue.isShared && queueName === 'process') return takeNext();
-    await takeRun(runId, queueName);
+  async #take({ runId, queueName }: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void> {
+    if (this.#stopping) throw new Released('the worker is stopping');
+    if (this.#queue.isShared && queueName === 'process') return this.#takeNext();
+    await this.#takeRun(runId, queueName);
   }
 
   /** Takes the next run in turn whose step this worker has. */
-  async function takeNext(): Promise<void> {
-    const fromMs = lease.now();
-    const claimed = await store.claimNext(worker, can);
-    const run = claimed && (await confirmed(claimed, fromMs));
-    if (run && stopping) {
-      await store.giveBack(run);
+  async #takeNext(): Promise<void> {
+    const fromMs = this.#lease.now();
+    const claimed = await this.#store.claimNext(this.#worker, this.#can);
+    const run = claimed && (await this.#confirmed(claimed, fromMs));
+    if (run && this.#stopping) {
+      await this.#store.giveBack(run);
       throw new Released('the worker is stopping');
     }
-    if (run) return begin(run, newEntry('process'));
-    if (claimed || !(await store.hasWaiting())) return;
-    restUntilMs = lease.now() + restMs;
+    if (run) return this.#begin(run, this.#newEntry('process'));
+    if (claimed || !(await this.#store.hasWaiting())) return;
+    this.#restUntilMs = this.#lease.now() + restMs;
     throw new LeftToOthersError();
   }
 
-  async function takeRun(runId: string, queueName: QueueName): Promise<void> {
+  async #takeRun(runId: string, queueName: QueueName): Promise<void> {
     // This worker already drives it: a second attempt beside the first would only take its work away.
-    if (activeRuns.has(runId)) return;
-    const entry = newEntry(queueName);
-    activeRuns.set(runId, entry);
+    if (this.#activeRuns.has(runId)) return;
+    const entry = this.#newEntry(queueName);
+    this.#activeRuns.set(runId, entry);
     try {
-      const run = await claim(runId);
-      if (run === null) return leave(runId, entry);
-      begin(run, entry);
+      const run = await this.#claim(runId);
+      if (run === null) return this.#leave(runId, entry);
+      this.#begin(run, entry);
     } catch (error) {
-      leave(runId, entry);
+      this.#leave(runId, entry);
       throw error;
     }
   }
 
-  function newEntry(queueName: QueueName): ActiveRun {
+  #newEntry(queueName: QueueName): ActiveRun {
     return {
       queueName,
       abort: new AbortController(),
       claim: 0,
       launchId: null,
       state: 'CREATED',
-      patience: new Patience(settings.platformPatienceMs, now),
+      patience: new Patience(this.#settings.platformPatienceMs, this.#now),
       endedBefore: -1,
       done: Promise.resolve(),
     };
   }
 
-  function begin(run: Run, entry: ActiveRun): void {
-    const earlier = activeRuns.get(run.id);
+  #begin(run: Run, entry: ActiveRun): void {
+    const earlier = this.#activeRuns.get(run.id);
     if (earlier && earlier !== entry) earlier.abort.abort(new Released('the run was taken again'));
-    activeRuns.set(run.id, entry);
+    this.#activeRuns.set(run.id, entry);
     entry.claim = run.claim;
     entry.launchId = run.launchId;
     entry.state = run.state;
-    entry.done = drive(run, entry).finally(() => {
-      leave(run.id, entry);
-      underWay.delete(entry.done);
+    entry.done = this.#drive(run, entry).finally(() => {
+      this.#leave(run.id, entry);
+      this.#underWay.delete(entry.done);
     });
-    underWay.add(entry.done);
+    this.#underWay.add(entry.done);
   }
 
-  async function claim(runId: string): Promise<Run | null> {
-    const fromMs = lease.now();
-    const run = await store.claim(runId, worker);
-    return run && confirmed(run, fromMs);
+  async #claim(runId: string): Promise<Run | null> {
+    const fromMs = this.#lease.now();
+    const run = await this.#store.claim(runId, this.#worker);
+    return run && this.#confirmed(run, fromMs);
   }
 
   /** Checks a claim that began at `fromMs`. Null if the response was late and the run is no longer this worker's. */
-  async function confirmed(run: Run, fromMs: number): Promise<Run | null> {
-    if (lease.now() - fromMs < lateClaimMs) return run;
-    const current = await store.find(run.id);
+  async #confirmed(run: Run, fromMs: number): Promise<Run | null> {
+    if (this.#lease.now() - fromMs < lateClaimMs) return run;
+    const current = await this.#store.find(run.id);
     return current && current.claim === run.claim && !isFinal(current.state) ? run : null;
   }
 
   /** After a hand-over from queue to queue this worker may already have the run again. */
-  function leave(runId: string, entry: ActiveRun): void {
-    if (activeRuns.get(runId) !== entry) return;
-    activeRuns.delete(runId);
-    if (entry.launchId !== null) progress.clear({ id: runId, launchId: entry.launchId });
+  #leave(runId: string, entry: ActiveRun): void {
+    if (this.#activeRuns.get(runId) !== entry) return;
+    this.#activeRuns.delete(runId);
+    if (entry.launchId !== null) this.#progress.clear({ id: runId, launchId: entry.launchId });
   }
 
   /** Drives a run as far as this worker can, however often something outside interrupts it. */
-  async function drive(first: Run, entry: ActiveRun): Promise<void> {
-    for (let run: Run | null = first; run !== null; run = await claimAgain(run.id, entry)) {
+  async #drive(first: Run, entry: ActiveRun): Promise<void> {
+    for (let run: Run | null = first; run !== null; run = await this.#claimAgain(run.id, entry)) {
       try {
-        return await runStages(run, entry);
+        return await this.#runStages(run, entry);
       } catch (error) {
         // Neither committed nor failed, as when the database is away: the run stays as it is.
-        if (!isAway(error))
-          options.log.error({ err: error, runId: run.id }, 'could not take the run further; trying again');
+        if (!this.#isAway(error))
+          this.#options.log.error({ err: error, runId: run.id }, 'could not take the run further; trying again');
       }
     }
   }
 
   /** Claims the run for another attempt. Null if it has ended, or this worker no longer has it. */
-  async function claimAgain(runId: string, entry: ActiveRun): Promise<Run | null> {
+  async #claimAgain(runId: string, entry: ActiveRun): Promise<Run | null> {
     // After a hand-over the run no longer belongs to this entry. If a hand-over failed, `recover` finds the run.
-    while (!entry.abort.signal.aborted && activeRuns.get(runId) === entry) {
+    while (!entry.abort.signal.aborted && this.#activeRuns.get(runId) === entry) {
       try {
         await abortableSleep(tryAgainMs, entry.abort.signal);
-        await outage.over(entry.abort.signal);
-        if (activeRuns.get(runId) !== entry) return null;
-        const run = await claim(runId);
+        await this.#outage.over(entry.abort.signal);
+        if (this.#activeRuns.get(runId) !== entry) return null;
+        const run = await this.#claim(runId);
         entry.claim = run?.claim ?? 0;
         return run;
       } catch (error) {
         // oxlint-disable-next-line typescript/no-unnecessary-condition -- it may be aborted during an await
-        if (!entry.abort.signal.aborted && !isAway(error))
-          options.log.warn({ err: error, runId }, 'could not claim the run; trying again');
+        if (!entry.abort.signal.aborted && !this.#isAway(error))
+          this.#options.log.warn({ err: error, runId }, 'could not claim the run; trying again');
       }
     }
     return null;
   }
 
-  async function runStages(claimed: Run, entry: ActiveRun): Promise<void> {
+  async #runStages(claimed: Run, entry: ActiveRun): Promise<void> {
     let run = claimed;
     const runId = run.id;
     const { patience } = entry;
     const { signal } = entry.abort;
-    const log = options.log.child({ runId });
-    const workFolder = folders.of(runId, run.claim);
-    const report = (now: RunProgress) => progress.report(claimed, now);
-    const calling = { patience, now, signal, report, log };
+    const log = this.#options.log.child({ runId });
+    const workFolder = this.#folders.of(runId, run.claim);
+    const report = (now: RunProgress) => this.#progress.report(claimed, now);
+    const calling = { patience, now: this.#now, signal, report, log };
     const context: StageContext = {
       ...calling,
-      store,
-      steps: options.steps,
-      ownerOf: options.ownerOf,
-      settings: options.settings,
-      folders,
-      calls: patientCalls(options.callsOf(run.launchId), calling),
+      store: this.#store,
+      steps: this.#options.steps,
+      ownerOf: this.#options.ownerOf,
+      settings: this.#options.settings,
+      folders: this.#folders,
+      calls: patientCalls(this.#options.callsOf(run.launchId), calling),
       workFolder,
       madeHere: { identities: new Map() },
-      onPollInterval: options.onPollInterval ?? (() => {}),
-      isAway,
-      untilBack: () => outage.over(signal),
+      onPollInterval: this.#options.onPollInterval ?? (() => {}),
+      isAway: (error) => this.#isAway(error),
+      untilBack: () => this.#outage.over(signal),
     };
     try {
       for (let stage = stageOf(run.state); stage; stage = stageOf(run.state)) {
-        if (queue.isShared && stage.queueName !== null && stage.queueName !== entry.queueName)
-          return await handOver(run, stage.queueName, entry);
+        if (this.#queue.isShared && stage.queueName !== null && stage.queueName !== entry.queueName)
+          return await this.#handOver(run, stage.queueName, entry);
         entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
         const [{ work }, current, from]: [typeof stage, Run, number] = [stage, run, performance.now()];
-        run = await traceStage(current, () => work(current, context));
+        run = await this.#trace(current, () => work(current, context));
         patience.progressed();
-        options.onStage?.(current.state, (performance.now() - from) / 1000);
+        this.#options.onStage?.(current.state, (performance.now() - from) / 1000);
         log.info({ state: run.state, operationId: run.operationId }, 'run reached a state');
       }
     } catch (error) {
       // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
-      if (signal.reason instanceof Released) return stopping ? undefined : folders.tidyRun(runId);
-      const after = await end(run, error, entry, log);
+      if (signal.reason instanceof Released) return this.#stopping ? undefined : this.#folders.tidyRun(runId);
+      const after = await this.#end(run, error, entry, log);
       // `forget-user` has removed the run.
-      if (after === null) return folders.tidyRun(runId);
+      if (after === null) return this.#folders.tidyRun(runId);
       run = after;
     }
     if (!isFinal(run.state)) return;
-    options.onEnded?.(run.state);
-    await folders.tidyRun(runId);
-    ended += 1;
+    this.#options.onEnded?.(run.state);
+    await this.#folders.tidyRun(runId);
+    this.#ended += 1;
   }
 
   /** Moves the run from this queue to the queue of its next stage. */
-  async function handOver(run: Run, queueName: QueueName, entry: ActiveRun): Promise<void> {
-    await (queueName === 'process' ? store.handOver(run) : store.giveBack(run));
-    leave(run.id, entry);
-    await queue.add([{ runId: run.id, queueName }]);
+  async #handOver(run: Run, queueName: QueueName, entry: ActiveRun): Promise<void> {
+    await (queueName === 'process' ? this.#store.handOver(run) : this.#store.giveBack(run));
+    this.#leave(run.id, entry);
+    await this.#queue.add([{ runId: run.id, queueName }]);
   }
 
   /** Ends a run whose stage threw, in the state that it has by now; rethrows errors of the outside world that may pass. */
-  async function end(
-    { id, claim }: Run,
-    error: unknown,
-    entry: ActiveRun,
-    log: RunEngineOptions['log'],
-  ): Promise<Run | null> {
-    const run = await store.find(id);
+  async #end({ id, claim }: Run, error: unknown, entry: ActiveRun, log: RunEngineOptions['log']): Promise<Run | null> {
+    const run = await this.#store.find(id);
     if (run === null) return null;
     // Either the run has ended or another worker has it by now, so this error is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
-    if (await passOn(run, error, entry)) return run;
-    const failure = describeFailure(error, { withStack: settings.showDefects ?? false });
+    if (await this.#passOn(run, error, entry)) return run;
+    const failure = describeFailure(error, { withStack: this.#settings.showDefects ?? false });
     const kind = failureKindOf(error);
     // Waits for a database without limit: while it is away, nothing can be committed either. Calls of the platform have used up their patience when they throw.
     if (
       error instanceof DatabaseUnavailableError ||
       (kind === 'transient' &&
         !(error instanceof PlatformError) &&
-        (excuseCrowding(error, entry) || !entry.patience.machineFailed()))
+        (this.#excuseCrowding(error, entry) || !entry.patience.machineFailed()))
     )
       throw error;
-    if (isSessionOver(error)) await options.onSessionOver?.(run.launchId);
+    if (isSessionOver(error)) await this.#options.onSessionOver?.(run.launchId);
     if (kind === 'bug')
       log.error(
         { err: error, childStack: error instanceof ReportedJobError ? error.childStack : undefined, state: run.state },
@@ -370,54 +396,57 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
         { state: run.state, code: failure.code, reason: failure.message, requestId: failure.requestId },
         'run failed',
       );
-    const failed = await store.transition(run, 'FAILED', { failure });
-    options.onFailed?.(failure.code);
+    const failed = await this.#store.transition(run, 'FAILED', { failure });
+    this.#options.onFailed?.(failure.code);
     return failed;
   }
 
   /** True if this machine caused the error, for example by a full disk. False for errors of the platform, the database or the run. */
-  const isOfMachine = (error: unknown) =>
-    failureKindOf(error) === 'transient' &&
-    !(error instanceof PlatformError) &&
-    !(error instanceof DatabaseUnavailableError) &&
-    !(error instanceof KitError && error.code === 'work_disk_full');
+  #isOfMachine(error: unknown): boolean {
+    return (
+      failureKindOf(error) === 'transient' &&
+      !(error instanceof PlatformError) &&
+      !(error instanceof DatabaseUnavailableError) &&
+      !(error instanceof KitError && error.code === 'work_disk_full')
+    );
+  }
 
   /** If this machine cannot process the run, gives the run back for another worker, and takes no runs until the machine has recovered. */
-  async function passOn(run: Run, error: unknown, entry: ActiveRun): Promise<boolean> {
-    if (!queue.isShared || !isOfMachine(error) || stageOf(run.state)?.queueName !== 'process') return false;
-    noteMachine(false, error);
-    if (!(await store.canBeDone(run, { besides: worker }))) return false;
-    const triedHere = (await store.stages(run.id)).filter(
-      (stage) => stage.worker === worker && stage.state === run.state,
+  async #passOn(run: Run, error: unknown, entry: ActiveRun): Promise<boolean> {
+    if (!this.#queue.isShared || !this.#isOfMachine(error) || stageOf(run.state)?.queueName !== 'process') return false;
+    this.#noteMachine(false, error);
+    if (!(await this.#store.canBeDone(run, { besides: this.#worker }))) return false;
+    const triedHere = (await this.#store.stages(run.id)).filter(
+      (stage) => stage.worker === this.#worker && stage.state === run.state,
     );
     // A run that is too large for every machine must not move between workers forever.
     if (triedHere.length > maxTriesHere) return false;
-    await folders.tidyRun(run.id).catch(() => {});
-    await store.giveBack(run);
-    leave(run.id, entry);
-    await queue.add([{ runId: run.id, queueName: 'process' }]);
-    options.onPassedOn?.();
+    await this.#folders.tidyRun(run.id).catch(() => {});
+    await this.#store.giveBack(run);
+    this.#leave(run.id, entry);
+    await this.#queue.add([{ runId: run.id, queueName: 'process' }]);
+    this.#options.onPassedOn?.();
     return true;
   }
 
-  function noteMachine(isWellNow: boolean, error?: unknown): void {
-    if (isWell && !isWellNow)
-      options.log.warn(
+  #noteMachine(isWellNow: boolean, error?: unknown): void {
+    if (this.#isWell && !isWellNow)
+      this.#options.log.warn(
         { ...(error !== undefined && { err: error }) },
         'this machine cannot run steps, so other workers get its runs',
       );
-    if (!isWell && isWellNow) options.log.info({}, 'this machine can run steps again');
-    isWell = isWellNow;
+    if (!this.#isWell && isWellNow) this.#options.log.info({}, 'this machine can run steps again');
+    this.#isWell = isWellNow;
   }
 
   /** Takes runs whose step no worker has, so that they fail with that reason. */
-  async function takeStranded(): Promise<void> {
-    const forMs = settings.strandedAfterMs ?? strandedAfterMs;
+  async #takeStranded(): Promise<void> {
+    const forMs = this.#settings.strandedAfterMs ?? strandedAfterMs;
     // After an outage of all workers, those with the step need time to start.
-    if (!lease.mayJudgeOthers || lease.now() - heldSinceMs < forMs) return;
-    for (const runId of await store.listStranded(forMs)) {
-      if (stopping) return;
-      await takeRun(runId, 'process');
+    if (!this.#lease.mayJudgeOthers || this.#lease.now() - this.#heldSinceMs < forMs) return;
+    for (const runId of await this.#store.listStranded(forMs)) {
+      if (this.#stopping) return;
+      await this.#takeRun(runId, 'process');
     }
   }
 
@@ -425,172 +454,190 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
    * Excuses a failure by the disk space of other runs, once for each run that ends: its space makes the next turn better.
    * Returns true if the failure uses up no patience.
    */
-  function excuseCrowding(error: unknown, entry: ActiveRun): boolean {
-    if (!(error instanceof KitError) || error.code !== 'work_disk_full' || entry.endedBefore === ended) return false;
-    entry.endedBefore = ended;
+  #excuseCrowding(error: unknown, entry: ActiveRun): boolean {
+    if (!(error instanceof KitError) || error.code !== 'work_disk_full' || entry.endedBefore === this.#ended)
+      return false;
+    entry.endedBefore = this.#ended;
     return true;
   }
 
-  async function findRun(id: string): Promise<Run> {
-    const run = await store.find(id);
+  async #findRun(id: string): Promise<Run> {
+    const run = await this.#store.find(id);
     if (!run) throw new KitError('run_not_found', `there is no run ${id}`, { status: 404 });
     return run;
   }
 
-  async function start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run> {
-    if (stopping)
+  async start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run> {
+    if (this.#stopping)
       throw new KitError('shutting_down', 'the app is about to stop and takes no new runs; try again in a moment', {
         status: 503,
         data: { isForUser: true },
       });
-    return takeIn(launchId, wanted, signal);
+    return this.#takeIn(launchId, wanted, signal);
   }
 
   /** Queues the runs that no living worker has. Returns how many there were. */
-  async function recover(forMs: number): Promise<number> {
-    if (!lease.mayJudgeOthers) return 0;
-    const orphans = (await store.listOrphans(worker, forMs)).filter(({ id }) => !activeRuns.has(id));
-    if (orphans.length > 0) await queue.add(orphans.map(queuedRun));
+  async #recover(forMs: number): Promise<number> {
+    if (!this.#lease.mayJudgeOthers) return 0;
+    const orphans = (await this.#store.listOrphans(this.#worker, forMs)).filter(({ id }) => !this.#activeRuns.has(id));
+    if (orphans.length > 0) await this.#queue.add(orphans.map(queuedRun));
     return orphans.length;
   }
 
   /** Renews the tokens of runs that nobody has; a worker that has a run looks after its token itself. */
-  async function keepTokensAlive(): Promise<void> {
-    for (const launchId of await store.listWaitingLaunches()) {
-      if (stopped.signal.aborted) return;
-      await options
+  async #keepTokensAlive(): Promise<void> {
+    for (const launchId of await this.#store.listWaitingLaunches()) {
+      if (this.#stopped.signal.aborted) return;
+      await this.#options
         .callsOf(launchId)
-        .keepAlive({ signal: stopped.signal })
+        .keepAlive({ signal: this.#stopped.signal })
         .catch((error: unknown) =>
-          options.log.warn({ err: error, launchId }, 'could not renew the token of a waiting run this time'),
+          this.#options.log.warn({ err: error, launchId }, 'could not renew the token of a waiting run this time'),
         );
     }
   }
 
   /** Renews this worker's lease, lets go of runs that it no longer has, and takes up runs that it has but does not drive. */
-  async function renewLease(): Promise<void> {
+  async #renewLease(): Promise<void> {
     try {
-      await renew();
+      await this.#renew();
     } catch (error) {
-      if (!isAway(error)) throw error;
+      if (!this.#isAway(error)) throw error;
     }
   }
 
-  async function renew(): Promise<void> {
-    const fromMs = lease.now();
-    if (queue.isShared && !stopping && (await store.isNewerThan(newestMigration))) {
-      options.onOutdated?.();
-      void stop().catch((error: unknown) => options.log.error({ err: error }, 'could not hand over all runs'));
+  async #renew(): Promise<void> {
+    const fromMs = this.#lease.now();
+    if (this.#queue.isShared && !this.#stopping && (await this.#store.isNewerThan(newestMigration))) {
+      this.#options.onOutdated?.();
+      void this.stop().catch((error: unknown) =>
+        this.#options.log.error({ err: error }, 'could not hand over all runs'),
+      );
       return;
     }
     // Only a write proves that the database works again, because reads also work on a full disk.
-    if (queue.isShared || outage.isOn) ({ rests } = await store.renewLease(worker, can));
-    const before = [...activeRuns].flatMap(([id, entry]) =>
+    if (this.#queue.isShared || this.#outage.isOn)
+      ({ rests: this.#rests } = await this.#store.renewLease(this.#worker, this.#can));
+    const before = [...this.#activeRuns].flatMap(([id, entry]) =>
       entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : [],
     );
-    const held = await store.heldBy(worker);
+    const held = await this.#store.heldBy(this.#worker);
     for (const { id, entry, claim } of before) {
       if (entry.claim === claim && held.get(id) !== claim)
         entry.abort.abort(new Released('another process ended the run, or took it'));
     }
-    if (lease.isOver) options.onLeaseLost?.();
-    if (lease.isOver || heldSinceMs === Infinity) heldSinceMs = fromMs;
-    lease.renewed(fromMs);
-    outage.ended();
-    const idle = [...held.keys()].filter((id) => !activeRuns.has(id));
-    if (idle.length === 0 || (stopping && !queue.isShared)) return;
+    if (this.#lease.isOver) this.#options.onLeaseLost?.();
+    if (this.#lease.isOver || this.#heldSinceMs === Infinity) this.#heldSinceMs = fromMs;
+    this.#lease.renewed(fromMs);
+    this.#outage.ended();
+    const idle = [...held.keys()].filter((id) => !this.#activeRuns.has(id));
+    if (idle.length === 0 || (this.#stopping && !this.#queue.isShared)) return;
     // A worker that takes no more runs gives back those that it holds but does not drive.
-    if (stopping || rests) for (const id of idle) await store.giveBack({ id, claim: held.get(id) ?? 0 });
-    await queue.add(idle.map((runId) => ({ runId, queueName: 'wait' })));
+    if (this.#stopping || this.#rests)
+      for (const id of idle) await this.#store.giveBack({ id, claim: held.get(id) ?? 0 });
+    await this.#queue.add(idle.map((runId) => ({ runId, queueName: 'wait' })));
   }
 
-  return {
-    start,
-    async retry(run, signal) {
-      if (!isFinal(run.state)) {
-        throw new KitError('run_not_ended', `run ${run.id} is ${run.state}; cancel it first, or wait for its end`, {
-          status: 409,
-        });
-      }
-      return start(run.launchId, run, signal);
-    },
-    async cancel(run) {
-      if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
-      const cancelled = await commitCancel(run);
-      // The worker that drives it lets go: at once if that is this one, else when it next checks which runs it has.
-      const entry = activeRuns.get(run.id);
-      if (!entry) options.onEnded?.('CANCELLED');
-      entry?.abort.abort(new Cancelled('cancelled by the user'));
-      await entry?.done.catch(() => {});
-      return cancelled;
-    },
-    progress: (runId) => progress.get(runId),
-    canBeDone: async (step) => !queue.isShared || store.canBeDone(step),
-    progressChangesOf: (launchId) => progress.changesOf(launchId),
-    async work() {
-      await folders.tidy();
-      await renew();
-      if (stopping) return 0;
-      await queue.work({ take, capacity, log: options.log });
-      // oxlint-disable-next-line typescript/no-unnecessary-condition -- `stop` may run during an await
-      if (stopping) return 0;
-      repeats.every(renewEveryMs, 'could not renew the lease', async () => lease.isDue && renewLease());
-      repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => recover(overlookedAfterMs));
-      if (queue.isShared) {
-        repeats.every(keepAliveEveryMs, 'could not keep the tokens of waiting runs alive', keepTokensAlive);
-        repeats.every(
-          Math.min(strandedEveryMs, (settings.strandedAfterMs ?? strandedAfterMs) / 4),
-          'could not look for runs that no worker can do',
-          takeStranded,
-        );
-        repeats.every(machineEveryMs, 'could not check this machine', async () => {
-          if (!isWell) noteMachine((await options.isMachineWell?.()) ?? true);
-        });
-      }
-      repeats.every(tidyEveryMs, 'could not remove abandoned work folders and workers', async () => {
-        await folders.tidy();
-        await store.forgetWorkers(forgottenAfterMs);
+  async retry(run: Run, signal?: AbortSignal): Promise<Run> {
+    if (!isFinal(run.state)) {
+      throw new KitError('run_not_ended', `run ${run.id} is ${run.state}; cancel it first, or wait for its end`, {
+        status: 409,
       });
-      return recover(0);
-    },
-    stop,
-  };
-
-  function stop(): Promise<void> {
-    return (ending ??= endWork());
-
-    async function endWork(): Promise<void> {
-      stopping = true;
-      if (settings.drainMs) await drain(settings.drainMs);
-      stopped.abort(new Released('the worker is stopping'));
-      const ended = repeats.stop();
-      for (const { abort } of activeRuns.values()) abort.abort(new Released('the worker is stopping'));
-      await queue.stop();
-      await Promise.race([ended, sleep(releaseWithinMs, undefined, { ref: false })]);
-      await Promise.all(underWay);
-      await Promise.race([release(), sleep(releaseWithinMs, undefined, { ref: false })]);
-      await queue.close();
-      await progress.close();
     }
+    return this.start(run.launchId, run, signal);
+  }
+
+  async cancel(run: Run): Promise<Run> {
+    if (isFinal(run.state)) throw new IllegalTransitionError(run.id, run.state, 'CANCELLED');
+    const cancelled = await this.#commitCancel(run);
+    // The worker that drives it lets go: at once if that is this one, else when it next checks which runs it has.
+    const entry = this.#activeRuns.get(run.id);
+    if (!entry) this.#options.onEnded?.('CANCELLED');
+    entry?.abort.abort(new Cancelled('cancelled by the user'));
+    await entry?.done.catch(() => {});
+    return cancelled;
+  }
+
+  progress(runId: string): Promise<RunProgress> {
+    return this.#progress.get(runId);
+  }
+
+  async canBeDone(step: Pick<Run, 'stepId' | 'stepVersion'>): Promise<boolean> {
+    return !this.#queue.isShared || this.#store.canBeDone(step);
+  }
+
+  progressChangesOf(launchId: string): number {
+    return this.#progress.changesOf(launchId);
+  }
+
+  async work(): Promise<number> {
+    await this.#folders.tidy();
+    await this.#renew();
+    if (this.#stopping) return 0;
+    await this.#queue.work({
+      take: (queued) => this.#take(queued),
+      capacity: (queueName) => this.#capacity(queueName),
+      log: this.#options.log,
+    });
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- `stop` may run during an await
+    if (this.#stopping) return 0;
+    this.#repeats.every(renewEveryMs, 'could not renew the lease', async () => this.#lease.isDue && this.#renewLease());
+    this.#repeats.every(recoverEveryMs, 'could not look for overlooked runs', () => this.#recover(overlookedAfterMs));
+    if (this.#queue.isShared) {
+      this.#repeats.every(keepAliveEveryMs, 'could not keep the tokens of waiting runs alive', () =>
+        this.#keepTokensAlive(),
+      );
+      this.#repeats.every(
+        Math.min(strandedEveryMs, (this.#settings.strandedAfterMs ?? strandedAfterMs) / 4),
+        'could not look for runs that no worker can do',
+        () => this.#takeStranded(),
+      );
+      this.#repeats.every(machineEveryMs, 'could not check this machine', async () => {
+        if (!this.#isWell) this.#noteMachine((await this.#options.isMachineWell?.()) ?? true);
+      });
+    }
+    this.#repeats.every(tidyEveryMs, 'could not remove abandoned work folders and workers', async () => {
+      await this.#folders.tidy();
+      await this.#store.forgetWorkers(forgottenAfterMs);
+    });
+    return this.#recover(0);
+  }
+
+  stop(): Promise<void> {
+    return (this.#ending ??= this.#endWork());
+  }
+
+  async #endWork(): Promise<void> {
+    this.#stopping = true;
+    if (this.#settings.drainMs) await this.#drain(this.#settings.drainMs);
+    this.#stopped.abort(new Released('the worker is stopping'));
+    const ended = this.#repeats.stop();
+    for (const { abort } of this.#activeRuns.values()) abort.abort(new Released('the worker is stopping'));
+    await this.#queue.stop();
+    await Promise.race([ended, sleep(releaseWithinMs, undefined, { ref: false })]);
+    await Promise.all(this.#underWay);
+    await Promise.race([this.#release(), sleep(releaseWithinMs, undefined, { ref: false })]);
+    await this.#queue.close();
+    await this.#progress.close();
   }
 
   /** Hands over runs that wait, and lets steps and uploads end within `drainMs`. Resolves early if nothing is left. */
-  async function drain(drainMs: number): Promise<void> {
+  async #drain(drainMs: number): Promise<void> {
     const working: Promise<void>[] = [];
-    for (const [id, entry] of activeRuns) {
+    for (const [id, entry] of this.#activeRuns) {
       if (stageOf(entry.state)?.queueName !== 'wait') {
         working.push(entry.done);
         continue;
       }
       entry.abort.abort(new Released('the worker is stopping'));
-      if (!queue.isShared) continue;
+      if (!this.#queue.isShared) continue;
       void entry.done
-        .then(() => store.giveBack({ id, claim: entry.claim }))
-        .then(() => queue.add([{ runId: id, queueName: 'wait' }]))
-        .catch((error: unknown) => options.log.warn({ err: error, runId: id }, 'could not hand over a run'));
+        .then(() => this.#store.giveBack({ id, claim: entry.claim }))
+        .then(() => this.#queue.add([{ runId: id, queueName: 'wait' }]))
+        .catch((error: unknown) => this.#options.log.warn({ err: error, runId: id }, 'could not hand over a run'));
     }
     if (working.length > 0)
-      options.log.info({ runs: working.length, drainMs }, 'the worker stops after its steps and uploads');
+      this.#options.log.info({ runs: working.length, drainMs }, 'the worker stops after its steps and uploads');
     const late = new AbortController();
     await Promise.race([
       Promise.allSettled(working),
@@ -600,37 +647,37 @@ export function createRunEngine(options: RunEngineOptions): RunEngine {
   }
 
   /** Other workers then go on at once. Without the database they find the runs when the lease is over. */
-  async function release(): Promise<void> {
+  async #release(): Promise<void> {
     try {
-      const released = await store.release(worker);
-      if (queue.isShared && released.length > 0) await queue.add(released.map(queuedRun));
+      const released = await this.#store.release(this.#worker);
+      if (this.#queue.isShared && released.length > 0) await this.#queue.add(released.map(queuedRun));
     } catch (error) {
-      options.log.warn({ err: error }, 'could not hand over runs to other workers');
+      this.#options.log.warn({ err: error }, 'could not hand over runs to other workers');
     }
   }
 
   /** Only a commit cancels a run. Its worker may move it meanwhile: then this tries once more. */
-  async function commitCancel(run: Run): Promise<Run> {
+  async #commitCancel(run: Run): Promise<Run> {
     try {
-      return await store.transition(run, 'CANCELLED');
+      return await this.#store.transition(run, 'CANCELLED');
     } catch (error) {
-      if (error instanceof DatabaseUnavailableError) lease.doubt();
-      const current = await findRun(run.id);
+      if (error instanceof DatabaseUnavailableError) this.#lease.doubt();
+      const current = await this.#findRun(run.id);
       // It was committed, and the answer was lost.
       if (error instanceof DatabaseUnavailableError && current.state === 'CANCELLED') return current;
       const hasMoved = current.state !== run.state || current.claim !== run.claim;
       if (!(error instanceof IllegalTransitionError) || isFinal(current.state) || !hasMoved) throw error;
-      return commitCancel(current);
+      return this.#commitCancel(current);
     }
   }
 
-  function capacity(queueName: QueueName): number {
-    if (stopping || rests) return 0;
-    if (queueName === 'wait') return maxActive - activeRuns.size;
-    if (queue.isShared && (!isWell || lease.now() < restUntilMs)) return 0;
-    const inSteps = [...activeRuns.values()].filter(
+  #capacity(queueName: QueueName): number {
+    if (this.#stopping || this.#rests) return 0;
+    if (queueName === 'wait') return maxActive - this.#activeRuns.size;
+    if (this.#queue.isShared && (!this.#isWell || this.#lease.now() < this.#restUntilMs)) return 0;
+    const inSteps = [...this.#activeRuns.values()].filter(
       (activeRun) => activeRun.queueName === 'process' && activeRun.state !== 'UPLOADING',
     ).length;
-    return settings.stepConcurrency - inSteps;
+    return this.#settings.stepConcurrency - inSteps;
   }
 }
