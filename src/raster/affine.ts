@@ -16,17 +16,33 @@ export const degreesPerUnit = (srs: gdal.SpatialReference | null): number | null
 export const isInDegrees = (srs: gdal.SpatialReference | null): boolean =>
   Math.abs((degreesPerUnit(srs) ?? 0) - 1) < 1e-9;
 
-/** Metres in a unit of a geographic reference system to the east and to the north, at a latitude in that unit. */
-export function metresPerUnit(degrees: number, latitude: number): [east: number, north: number] {
-  const [east, north] = metresPerDegree(latitude * degrees);
-  return [east * degrees, north * degrees];
+/** The shape of a body: semi-major axis in metres, and the square of the eccentricity. */
+export interface Ellipsoid {
+  readonly semiMajor: number;
+  readonly squaredEccentricity: number;
 }
 
-/** Metres in a degree to the east and to the north, at a latitude in degrees on the WGS84 ellipsoid. */
-export function metresPerDegree(latitude: number): [east: number, north: number] {
-  const phi = (Math.min(90, Math.max(-90, latitude)) * Math.PI) / 180;
-  const [a, e2] = [6_378_137, 0.006_694_379_990_141_33];
+const wgs84: Ellipsoid = { semiMajor: 6_378_137, squaredEccentricity: 0.006_694_379_990_141_33 };
+
+/** The ellipsoid of a reference system. WGS84 if it names none. */
+export function ellipsoidOf(srs: gdal.SpatialReference | null): Ellipsoid {
+  const [, axis, inverseFlattening] = /SPHEROID\["[^"]*",([\d.eE+]+),([\d.eE+]+)/.exec(srs?.toWKT() ?? '') ?? [];
+  const [semiMajor, inverse] = [Number(axis), Number(inverseFlattening)];
+  if (!(semiMajor > 0)) return wgs84;
+  // A sphere has an inverse flattening of 0.
+  const flattening = inverse > 0 ? 1 / inverse : 0;
+  return { semiMajor, squaredEccentricity: flattening * (2 - flattening) };
+}
+
+/** Metres in a unit of a geographic reference system to the east and to the north, at a latitude in that unit. */
+export function metresPerUnit(
+  degrees: number,
+  latitude: number,
+  { semiMajor, squaredEccentricity }: Ellipsoid,
+): [east: number, north: number] {
+  const phi = (Math.min(90, Math.max(-90, latitude * degrees)) * Math.PI) / 180;
+  const [a, e2] = [semiMajor, squaredEccentricity];
   const w = 1 - e2 * Math.sin(phi) ** 2;
-  const radian = Math.PI / 180;
+  const radian = (degrees * Math.PI) / 180;
   return [(radian * a * Math.cos(phi)) / Math.sqrt(w), (radian * a * (1 - e2)) / w ** 1.5];
 }

@@ -57,25 +57,37 @@ export function bandOfFileName(fileName: string): string | null {
   return match?.[1] ? `B${match[1].toUpperCase()}` : null;
 }
 
-/** Satellites that count their bands each in their own way. */
-export type Sensor = 'landsat-mss' | 'landsat-4-7' | 'landsat-8-9' | 'sentinel-2';
+/** Satellites that count their bands each in their own way. `other`: one whose bands have no common names here. */
+export type Sensor = 'landsat-mss' | 'landsat-4-7' | 'landsat-8-9' | 'sentinel-2' | 'other';
 const tables: Readonly<Record<Sensor, Bands>> = {
   // Landsat 1 to 3 and 4 to 5 count theirs differently: none has a common name here.
   'landsat-mss': {},
   'landsat-4-7': landsat4to7,
   'landsat-8-9': landsat8,
   'sentinel-2': sentinel2,
+  other: {},
 };
 
+/** Sensors by words that file names have, at the beginning or after another sign. The first that fits counts. */
+const sensorWords: readonly (readonly [Sensor, RegExp])[] = [
+  // Harmonized Landsat and Sentinel-2, whose Landsat files have two digits too.
+  ['landsat-8-9', /^HLS\.L30\./i],
+  ['sentinel-2', /^HLS\.S30\./i],
+  ['landsat-mss', /(?:^|[^a-z0-9])(?:LM0?[1-5]|landsat-?[1-3](?![0-9]))/i],
+  ['landsat-4-7', /(?:^|[^a-z0-9])(?:L[ET]0?[4-7]|landsat-?[4-7](?![0-9]))/i],
+  ['sentinel-2', /(?:^|[^a-z0-9])(?:S2|sentinel-?2|T\d\d[A-Z]{3}_)/i],
+  // Advanced Land Imager, MODIS, VIIRS, ASTER.
+  ['other', /^(?:EO1A|M[OYC]D\d\d|VNP\d\d|AST_)/i],
+];
+
 /**
- * Finds the sensor by the file names. Sentinel-2 writes two digits (`B04`) and `B8A`; Landsat writes as few digits as
- * it needs. A Landsat scene's name begins with sensor and satellite (`LE07_...`, `LT5...`). Default: the sensor of
- * Landsat 8.
+ * Finds the sensor by the file names: by a word that one of them has (`LE07_...`, `clip_LT5...`, `S2A_...`), else by the digits. Sentinel-2 writes two
+ * (`B04`) and `B8A`; Landsat writes as few digits as it needs. Default: the sensor of Landsat 8.
  */
 export function sensorOfFileNames(fileNames: readonly string[]): Sensor {
-  if (fileNames.some((name) => /^B(0\d|8A)$/.test(bandOfFileName(name) ?? ''))) return 'sentinel-2';
-  if (fileNames.some((name) => /^LM0?[1-5]/i.test(name))) return 'landsat-mss';
-  return fileNames.some((name) => /^L[ET]0?[4-7]/i.test(name)) ? 'landsat-4-7' : 'landsat-8-9';
+  const [byWord] = sensorWords.find(([, word]) => fileNames.some((name) => word.test(name))) ?? [];
+  if (byWord) return byWord;
+  return fileNames.some((name) => /^B(0\d|8A)$/.test(bandOfFileName(name) ?? '')) ? 'sentinel-2' : 'landsat-8-9';
 }
 
 /** Names by which each file's band can be asked for: `B4` and `red`. The scene's files decide together. */
@@ -83,6 +95,9 @@ export function bandNames(fileNames: readonly string[], sensor = sensorOfFileNam
   const table = tables[sensor];
   return fileNames.map((name) => {
     const band = bandOfFileName(name);
-    return band === null ? [] : [band, ...(table[band.slice(1)] ?? [])];
+    if (band === null) return [];
+    // Programs write a number with one digit or with two, whatever the sensor's own names have.
+    const number = /^\d+$/.test(band.slice(1)) ? String(Number(band.slice(1))) : band.slice(1);
+    return [band, ...(table[number] ?? table[number.padStart(2, '0')] ?? [])];
   });
 }

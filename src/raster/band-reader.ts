@@ -171,6 +171,9 @@ export function maskOf(band: gdal.RasterBand): gdal.RasterBand | null {
   return alpha && alpha.id !== band.id ? alpha : null;
 }
 
+/** True if a band has a mask that the other bands of its raster do not have. Few programs keep such masks. */
+export const hasOwnMask = (band: gdal.RasterBand): boolean => band.getMaskFlags() === 0;
+
 /** The one mask of all bands, which is not alpha; null if a raster has none. */
 export function maskOfAllBands(dataset: gdal.Dataset): gdal.RasterBand | null {
   const first = dataset.bands.get(1);

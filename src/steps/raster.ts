@@ -4,8 +4,16 @@
  *
  * @module raster
  */
-export { degreesPerUnit, fromTransform, metresPerUnit } from '../raster/affine.ts';
-export { addMask, alphaOf, BandReader, isSignedByte, maskOfAllBands, nodataOf } from '../raster/band-reader.ts';
+export { degreesPerUnit, ellipsoidOf, fromTransform, metresPerUnit, type Ellipsoid } from '../raster/affine.ts';
+export {
+  addMask,
+  alphaOf,
+  BandReader,
+  hasOwnMask,
+  isSignedByte,
+  maskOfAllBands,
+  nodataOf,
+} from '../raster/band-reader.ts';
 export type { ReadableBand, Reading, Scaling, ValueScale } from '../raster/band-reader.ts';
 export { eachStrip, walkBands, walkStrips, type OutputValues, type Strip } from '../raster/block-walk.ts';
 export { createRaster, gridOf, nameBands, type CogOptions, type Grid, type NewRaster } from '../raster/cog.ts';
@@ -14,10 +22,11 @@ export { fromLonLat, toLonLat, type LonLat } from '../raster/lon-lat.ts';
 export { gridDifference, type BandGrid } from '../raster/match-band.ts';
 export { requireSameGrid } from '../raster/scene.ts';
 export { hasPoints, transformOf } from '../raster/transform-of.ts';
+export { requireCovered, requirePlausible } from './plausible-grid.ts';
 export { requireTransform } from './require-placed.ts';
 export { requireSameMeaning } from './same-meaning.ts';
 export { requireStoredLayer } from './stored-layer.ts';
 export * from './warp.ts';
-export { keepScales, keepUnits, narrowed, typeOf, widened, wideTypeOf, withItemFacts } from './wide-copy.ts';
+export { keepScales, keepUnits, narrowed, plainCopy, typeOf, widened, wideTypeOf, withItemFacts } from './wide-copy.ts';
 export { withoutMask } from './without-mask.ts';
 export * from './zones.ts';

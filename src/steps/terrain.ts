@@ -1,6 +1,6 @@
 /** Gradients of elevation rasters, for slope, aspect and hillshade. */
 import { KitError } from '../contract/kit-error.ts';
-import { degreesPerUnit, fromTransform, metresPerUnit } from '../raster/affine.ts';
+import { degreesPerUnit, ellipsoidOf, fromTransform, metresPerUnit } from '../raster/affine.ts';
 import type { Grid } from '../raster/cog.ts';
 import { metresPerUnitOf } from '../raster/units.ts';
 import type { BlockFunction, PixelGrid } from './pixel-step.ts';
@@ -36,12 +36,15 @@ export function byGradient(grid: PixelGrid, { scale }: TerrainOptions, of: OfGra
   const perMapUnit = scale ?? (perMetre === null || !grid.srs ? 1 : perMetre * grid.srs.getLinearUnits().value);
   if (perUnit !== null) requireLatitudes(grid, transform, perUnit);
   const { height } = grid;
+  const ellipsoid = ellipsoidOf(grid.srs);
   const [, perColumn = 1, perRow = 0, , downColumn = 0, downRow = -1] = transform;
   /** Inverse of the affine matrix in metres. */
   const inverse = new Float64Array(4);
   const place = (column: number, row: number) => {
     const [metresEast, metresNorth] =
-      perUnit === null ? [1, 1] : metresPerUnit(perUnit, fromTransform(transform, column + 0.5, row + 0.5)[1]);
+      perUnit === null
+        ? [1, 1]
+        : metresPerUnit(perUnit, fromTransform(transform, column + 0.5, row + 0.5)[1], ellipsoid);
     const factor = perUnit === null ? perMapUnit : (perMetre ?? 1);
     const [east, north] = [metresEast * factor, metresNorth * factor];
     const [a, b, c, d] = [perColumn * east, downColumn * north, perRow * east, downRow * north];

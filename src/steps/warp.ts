@@ -6,6 +6,7 @@ import { hasPoints, transformOf } from '../raster/transform-of.ts';
 import {
   alphaOf,
   BandReader,
+  hasOwnMask,
   isSignedByte,
   maskOf,
   nodataOf,
@@ -115,10 +116,14 @@ function needsWideCopy(
     const values = new Set(own.filter((band) => band.id !== alphaOf(band.ds)?.id).map((band) => band.noDataValue));
     return (
       values.size > 1 ||
-      own.some(isSignedByte) ||
+      own.some((band) => isSignedByte(band) || hasOwnMask(band)) ||
+      // GDAL takes only a last band for alpha.
+      (alphaOf(dataset)?.id ?? own.length) !== own.length ||
       bands.some(({ band, ofItem }) => band.noDataValue === null && ofItem?.nodata != null) ||
       (known[i] !== null && own.some((band) => maskOf(band) !== null)) ||
       own.some(({ dataType }) => dataType?.endsWith('Int64')) ||
+      // GDAL takes numbers that are close to such a nodata value for it.
+      (known[i] !== null && own.some(({ dataType }) => /^U?Int32$/.test(dataType ?? ''))) ||
       dataset.bands.count() !== bands.length
     );
   });
@@ -363,7 +368,7 @@ export function targetAcross(source: Place, code: string): string | null {
 }
 
 /** True if both sides of 180° lie far apart in a reference system, at the latitude of the raster. */
-function hasSeamAt180({ srs, geoTransform, rasterSize }: Place, target: gdal.SpatialReference) {
+export function hasSeamAt180({ srs, geoTransform, rasterSize }: Place, target: gdal.SpatialReference) {
   const middle = toLonLat(srs!)(...fromTransform(geoTransform!, rasterSize.x / 2, rasterSize.y / 2));
   const latitude = middle?.[1] ?? 0;
   const to = fromLonLat(target);
@@ -414,12 +419,11 @@ export function gridArguments(like: gdal.Dataset, sources: readonly (gdal.Spatia
   return ['-t_srs', targetOf(srs.toWKT(), sources), '-te', xs![0], ys![0], xs![1], ys![1], '-ts', x, y].map(String);
 }
 
-/** Throws if a raster has no reference system, control points or RPC. */
-export function requirePlaced(source: gdal.Dataset): void {
+/** Throws if a raster has no reference system, control points or RPC. `advice`: how to give it one. */
+export function requirePlaced(
+  source: gdal.Dataset,
+  advice = 'set it by the parameter from, for example EPSG:32633',
+): void {
   if (source.srs || hasPoints(source)) return;
-  throw new KitError(
-    'not_placed',
-    'the raster has no reference system; set it by the parameter from, for example EPSG:32633',
-    { status: 422 },
-  );
+  throw new KitError('not_placed', `the raster has no reference system; ${advice}`, { status: 422 });
 }

@@ -144,7 +144,8 @@ export async function narrowed(
   );
   const isDeclared = nodata !== null && free.has(nodata);
   const other = nodata === null && (isReal || !isShared) ? [...free][0] : undefined;
-  const marks = hasAlpha ? null : isDeclared ? nodata : (other ?? (isShared ? null : undefined));
+  // Alpha cannot mark a pixel that only some bands miss.
+  const marks = hasAlpha && isShared ? null : isDeclared ? nodata : (other ?? (isShared ? null : undefined));
   if (marks === undefined && !isWhole)
     throw new KitError(
       'no_free_value',
@@ -155,13 +156,14 @@ export async function narrowed(
     );
   const filler = marks ?? 0;
   const bands = wide.bands.map(({ description }) => ({ description, ...(marks != null && { nodata: marks }) }));
-  const needsMask = marks == null;
+  const needsMask = hasAlpha || marks == null;
+  const alpha = alphaOf(like);
   const made = await createRaster(
     {
       path: `${workFolder}/narrowed.tif`,
       grid: gridOf(wide),
       dataType: type,
-      bands: needsMask ? [...bands, { description: 'alpha' }] : bands,
+      bands: needsMask ? [...bands, { description: alpha?.description ?? 'alpha' }] : bands,
     },
     (target) =>
       walkBands(
@@ -184,7 +186,6 @@ export async function narrowed(
     needsMask && !hasAlpha
       ? await maskFromAlpha(made, count, null, `${workFolder}/narrowed-masked.tif`, nodata !== null)
       : made;
-  const alpha = alphaOf(like);
   const colours = like.bands.map((band) => band).filter((band) => band.id !== alpha?.id);
   colours.forEach(({ colorTable, colorInterpretation }, i) => {
     const own = result.bands.get(i + 1);
@@ -200,7 +201,40 @@ export async function narrowed(
     }
   }
   result.setMetadata(metadataOf(like));
-  return result;
+  const place = hasAlpha ? (alpha?.id ?? count + 1) : count + 1;
+  return place > count ? result : withAlphaAt(place, result, `${workFolder}/ordered.tif`);
+}
+
+/** Moves alpha, the last band, to the place that it had. Closes the raster. */
+async function withAlphaAt(place: number, made: gdal.Dataset, path: string): Promise<gdal.Dataset> {
+  made.flush();
+  const last = made.bands.count();
+  const others = Array.from({ length: last - 1 }, (_, i) => i + 1);
+  const order = others.toSpliced(place - 1, 0, last).flatMap((id) => ['-b', String(id)]);
+  const ordered = await gdal.translateAsync(path, made, [...order, ...tiled]);
+  made.close();
+  return ordered;
+}
+
+/** A copy of a scene's only raster that every program of GDAL reads right: without signed bytes, and without masks of single bands. The caller closes it. */
+export async function plainCopy(
+  workFolder: string,
+  scene: { readonly bands: readonly SceneBand[]; onlyRaster(): gdal.Dataset },
+  context: JobContext,
+): Promise<gdal.Dataset> {
+  const source = scene.onlyRaster();
+  const [first] = scene.bands;
+  const type = first ? typeOf(first.band) : 'Float32';
+  const wide = await widened(scene.bands, { path: `${workFolder}/wide.tif`, grid: gridOf(source), type }, context);
+  const nodata = first?.band.noDataValue ?? first?.ofItem?.nodata ?? null;
+  const target = { type, nodata, hasAlpha: alphaOf(source) !== null, like: source };
+  const made = await narrowed({ workFolder }, wide, target, context);
+  wide.close();
+  keepScales(
+    made,
+    scene.bands.map((band) => new BandReader(band).scale),
+  );
+  return made;
 }
 
 /** Converts the last band to a mask. Leaves the mask out if every pixel is covered, unless it `isWanted`, or if nodata marks the gaps. */

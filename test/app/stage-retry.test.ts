@@ -62,7 +62,7 @@ describe('a commit whose answer was lost', () => {
       'UPLOADING',
     ).then(
       ({ claim, state }) => ({ claim, state }),
-      ({ message }: Error) => message,
+      (error: unknown) => String(error),
     );
     return { end: await committing, tried: tried.length };
   }
@@ -76,6 +76,9 @@ describe('a commit whose answer was lost', () => {
   });
 
   test('is not taken for that of another worker, which has the run by now', async () => {
-    expect(await commit({ claim: 4, state: 'UPLOADING' })).toEqual({ end: 'the run was moved by another', tried: 2 });
+    expect(await commit({ claim: 4, state: 'UPLOADING' })).toEqual({
+      end: 'Error: the run was moved by another',
+      tried: 2,
+    });
   });
 });

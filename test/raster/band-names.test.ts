@@ -35,3 +35,45 @@ test('Landsat 8 and Sentinel-2 give the same numbers different names; the files 
     ['B4', 'nir', 'nir08'],
   ]);
 });
+
+// The bands of each sensor as its agency numbers them (USGS, ESA, NASA's HLS user guide).
+test.each([
+  [
+    ['HLS.L30.T32UPU.2020001T000000.v2.0.B03.tif', 'HLS.L30.T32UPU.2020001T000000.v2.0.B11.tif'],
+    ['green', 'lwir12'],
+  ],
+  [
+    ['HLS.S30.T32UPU.2020001T000000.v2.0.B03.tif', 'HLS.S30.T32UPU.2020001T000000.v2.0.B11.tif'],
+    ['green', 'swir16'],
+  ],
+  [
+    ['clip_LT05_L2SP_SR_B3.tif', 'clip_LT05_L2SP_SR_B4.tif'],
+    ['red', 'nir'],
+  ],
+  [
+    ['landsat7_B3.tif', 'landsat7_B4.tif'],
+    ['red', 'nir'],
+  ],
+  [
+    ['landsat8_B3.tif', 'landsat8_B4.tif'],
+    ['green', 'red'],
+  ],
+  [
+    ['s2export_B4.tif', 's2export_B8.tif'],
+    ['red', 'nir'],
+  ],
+  [
+    ['T33UVP_20200101T101010_B10.jp2', 'T33UVP_20200101T101010_B11.jp2'],
+    ['cirrus', 'swir16'],
+  ],
+  [
+    ['EO1A0010722001_B04_L1T.TIF', 'EO1A0010722001_B05_L1T.TIF'],
+    [undefined, undefined],
+  ],
+  [
+    ['MOD09GA.A2020001_b01.tif', 'MOD09GA.A2020001_b02.tif'],
+    [undefined, undefined],
+  ],
+])('%o', (fileNames, names) => {
+  expect(bandNames(fileNames).map(([, common]) => common)).toEqual(names);
+});

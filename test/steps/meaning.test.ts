@@ -5,8 +5,9 @@ import gdal from 'gdal-async';
 import { describe, expect, test } from 'vitest';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import allSteps from '../support/all-steps.ts';
-import { make, read, run, type Made } from '../support/made-rasters.ts';
+import { make, read, run, valid, type Made } from '../support/made-rasters.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { ZoneStatistics } from '../../src/steps/zonal-statistics/statistics.ts';
 
 const pixels = (length: number, of: (i: number) => number | null) => Array.from({ length }, (_, i) => of(i));
 
@@ -299,3 +300,56 @@ test.each(['bilinear', 'cubic', 'average'])(
     );
   },
 );
+
+test.each([
+  [
+    'the Moon',
+    'GEOGCS["Moon 2000",DATUM["D_Moon_2000",SPHEROID["Moon_2000",1737400,0]],PRIMEM["Reference_Meridian",0],UNIT["degree",0.0174532925199433]]',
+    1_737_400,
+  ],
+  [
+    'Mars',
+    'GEOGCS["Mars 2000",DATUM["D_Mars_2000",SPHEROID["Mars_2000",3396190,0]],PRIMEM["Reference_Meridian",0],UNIT["degree",0.0174532925199433]]',
+    3_396_190,
+  ],
+] as const)('slopes on %s are those of its own size', async (_name, epsg, radius) => {
+  // oxfmt-ignore
+  const made: Made = {
+    ...{ width: 24, height: 24, type: 'Float32', epsg },
+    ...{ transform: [0, 0.001, 0, 0.012, 0, -0.001], bands: [(x: number) => 10 * x] },
+  };
+  const { bands } = (await run('slope', made)).raster();
+  const metresPerPixel = ((radius * Math.PI) / 180) * 0.001;
+  for (const value of bands[0]!.slice(12 * 24 + 1, 12 * 24 + 23))
+    expect(value).toBeCloseTo((Math.atan(10 / metresPerPixel) * 180) / Math.PI, 2);
+});
+
+describe('a mosaic in another reference system', () => {
+  const globe: Made = {
+    ...{ width: 36, height: 18, epsg: 4326, type: 'Float32', transform: [-180, 10, 0, 90, 0, -10] },
+    bands: [() => 1],
+  };
+  test('is refused where the grid cannot be meant', async () => {
+    await expect(run('mosaic', globe, { crs: 'EPSG:3857' })).rejects.toMatchObject({ code: 'grid_implausible' });
+  });
+
+  test('is refused where it would go around the Earth', async () => {
+    const zone = (epsg: number, west: number): Made => ({ epsg, transform: [west, 300, 0, 5_000_000, 0, -300], bands: [() => 1] }); // oxfmt-ignore
+    const both = [zone(32660, 700_000), zone(32601, 280_000)];
+    await expect(run('mosaic', both, { crs: 'EPSG:3857' })).rejects.toMatchObject({ code: 'crosses_antimeridian' });
+    // The zone itself has no seam there.
+    expect(valid((await run('mosaic', both, { crs: 'EPSG:32660' })).raster().bands[0]!).length).toBeGreaterThan(300);
+  });
+});
+
+test('equal values have a deviation of 0, by shares too', async () => {
+  const statistics = new ZoneStatistics({ percentiles: false, classes: false, shares: true, bands: 1 });
+  for (let i = 0; i < 5_000; i++) statistics.add(-127.1, 0.1 + (i % 7) / 10);
+  expect(statistics.values.stdDev).toBeCloseTo(0, 5);
+  for (const value of [0.1, 1e6 + 0.1, -1 / 3])
+    for (const weight of [0.1, 0.3, 1 / 7]) {
+      const equal = new ZoneStatistics({ percentiles: false, classes: false, shares: true, bands: 1 });
+      for (let i = 0; i < 100; i++) equal.add(value, weight);
+      expect(Number.isNaN(equal.values.stdDev)).toBe(false);
+    }
+});

@@ -82,3 +82,18 @@ test('eastings come first if only the geographic base system names latitude firs
   expect(place![0]).toBeCloseTo(-76.1, 1);
   expect(place![1]).toBeGreaterThan(40);
 });
+
+test.each([
+  ['Int32', -2_147_483_648, -2_147_483_001],
+  ['UInt32', 4_000_000_000, 4_000_000_030],
+])('%s: a value close to the nodata value %d is a value', async (type, nodata, value) => {
+  const made: Made = { type, nodata, bands: [(x) => (x === 0 ? nodata : value)] };
+  for (const [step, parameters] of [
+    ['reproject', same],
+    ['mosaic', {}],
+  ] as const) {
+    // oxfmt-ignore
+    const { bands } = (await run(step, made, parameters)).raster();
+    expect(bands[0], step).toEqual(Array.from({ length: 200 }, (_, i) => (i % 20 === 0 ? null : value)));
+  }
+});

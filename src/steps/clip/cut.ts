@@ -3,24 +3,21 @@ import gdal from 'gdal-async';
 import {
   addMask,
   alphaOf,
-  BandReader,
-  gridOf,
+  hasOwnMask,
   integerRanges,
   isSignedByte,
-  keepScales,
   keepUnits,
   markInside,
   maskOfAllBands,
-  narrowed,
   nodataOf,
+  plainCopy,
   transformOf,
   typeOf,
-  widened,
   windowOf,
   withItemFacts,
   type PixelRings,
 } from '../raster.ts';
-import { KitError, type JobContext, type StepJob } from '../step-kit.ts';
+import { KitError, type StepJob } from '../step-kit.ts';
 
 const stripPixels = 500_000;
 const areasBetweenTicks = 200;
@@ -50,8 +47,8 @@ export async function cutTo(
   const areas = areasOn(source);
   const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
   if (!window) throw outside();
-  const view = scene.bands.some(({ band }) => isSignedByte(band))
-    ? await unsigned(workFolder, scene, share(0, 0.1))
+  const view = scene.bands.some(({ band }) => isSignedByte(band) || hasOwnMask(band))
+    ? await plainCopy(workFolder, scene, share(0, 0.1))
     : withItemFacts(source, scene.bands);
   const isImpossible = view.bands.map((band) => band.noDataValue !== null && nodataOf(band) === null).some(Boolean);
   const cut = await gdal.translateAsync(`${workFolder}/cut.tif`, view, [
@@ -142,34 +139,6 @@ function gapsOf(cut: gdal.Dataset, outside: number | undefined): Gap[] {
 
 const isReal = ({ dataType }: gdal.RasterBand) => dataType?.startsWith('Float') ?? false;
 
-/** The raster with signed bytes as 16-bit integers. */
-async function unsigned(
-  workFolder: string,
-  scene: Pick<StepJob<never>['scene'], 'bands' | 'onlyRaster'>,
-  context: JobContext,
-): Promise<gdal.Dataset> {
-  const source = scene.onlyRaster();
-  const [first] = scene.bands;
-  const wide = await widened(
-    scene.bands,
-    { path: `${workFolder}/wide.tif`, grid: gridOf(source), type: 'Int16' },
-    context,
-  );
-  const nodata = first?.band.noDataValue ?? first?.ofItem?.nodata ?? null;
-  const made = await narrowed(
-    { workFolder },
-    wide,
-    { type: 'Int16', nodata, hasAlpha: alphaOf(source) !== null, like: source },
-    context,
-  );
-  wide.close();
-  keepScales(
-    made,
-    scene.bands.map((band) => new BandReader(band).scale),
-  );
-  return made;
-}
-
 const occursInside = (value: number) =>
   new KitError(
     'value_occurs_inside',
@@ -182,9 +151,13 @@ function requireFits(band: gdal.RasterBand, value: number | undefined): void {
   if (type.startsWith('Float')) return;
   const range = integerRanges[type];
   if (!range)
-    throw new KitError('type_not_supported', `the step cuts real numbers of up to 32 bits, and not ${type}`, {
-      status: 422,
-    });
+    throw new KitError(
+      'type_not_supported',
+      `the step cuts real numbers and integers of up to 32 bits, and not ${type}; convert the raster by the step band-math first`,
+      {
+        status: 422,
+      },
+    );
   if (
     value !== undefined &&
     nodataOf(band) === null &&

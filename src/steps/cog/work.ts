@@ -1,4 +1,4 @@
-import { withItemFacts, type CogOptions } from '../raster.ts';
+import { hasOwnMask, keepUnits, plainCopy, withItemFacts, type CogOptions } from '../raster.ts';
 import type { StepJob } from '../step-kit.ts';
 
 export default async function work({
@@ -6,10 +6,15 @@ export default async function work({
   scene,
   raster,
   outputPath,
+  workFolder,
   share,
 }: StepJob<CogOptions>): Promise<void> {
   const source = scene.onlyRaster();
-  const view = withItemFacts(source, scene.bands);
-  raster.writeCog(view, outputPath, parameters, share(0, 1));
+  // GDAL's copy to a COG loses masks of single bands.
+  const isCopied = scene.bands.some(({ band }) => hasOwnMask(band));
+  const view = isCopied ? await plainCopy(workFolder, scene, share(0, 0.5)) : withItemFacts(source, scene.bands);
+  if (isCopied) keepUnits(view, [scene]);
+  const writing = isCopied ? share(0.5, 1) : share(0, 1);
+  raster.writeCog(view, outputPath, parameters, writing);
   if (view !== source) view.close();
 }

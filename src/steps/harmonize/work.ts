@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import type gdal from 'gdal-async';
 import {
   degreesPerUnit,
+  ellipsoidOf,
   gridArguments,
   gridDifference,
   metresPerUnit,
@@ -71,11 +72,11 @@ export default async function work(job: StepJob<Parameters>): Promise<void> {
 
 /** Area of a pixel in square metres, about. */
 function pixelArea(dataset: gdal.Dataset): number {
-  requirePlaced(dataset);
+  requirePlaced(dataset, 'give it one by the step reproject first');
   const [, a = 1, b = 0, y = 0, c = 0, d = 1] = dataset.geoTransform ?? [];
   const perUnit = degreesPerUnit(dataset.srs);
   const metres = dataset.srs?.isProjected() ? dataset.srs.getLinearUnits().value : 1;
-  const [east, north] = perUnit === null ? [metres, metres] : metresPerUnit(perUnit, y);
+  const [east, north] = perUnit === null ? [metres, metres] : metresPerUnit(perUnit, y, ellipsoidOf(dataset.srs));
   return Math.abs(a * d - b * c) * east * north;
 }
 

@@ -11,10 +11,13 @@ import {
   fromTransform,
   gridOf,
   hasPoints,
+  hasSeamAt180,
   keepScales,
   keepUnits,
   narrowedTo,
   notWarped,
+  requireCovered,
+  requirePlausible,
   requireTransform,
   scalesOf,
   sourcesOf,
@@ -198,23 +201,52 @@ export default async function work(job: StepJob<Parameters>): Promise<void> {
       )
     : await combined(job, sources, warp, args, overlaps[overlap]);
   views.forEach((view, i) => view !== scene.datasets[i] && view.close());
+  if (parameters.crs !== undefined) requirePossible(parameters.crs, scene.datasets, made);
   raster.writeCog(made, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
   made.close();
+}
+
+/** Throws `KitError` if GDAL chose a grid for the reference system that cannot be meant, or that leaves a raster out. */
+function requirePossible(code: string, datasets: readonly gdal.Dataset[], made: gdal.Dataset): void {
+  const largest = datasets.map(({ rasterSize }) => rasterSize).toSorted((a, b) => b.x * b.y - a.x * a.y)[0];
+  if (largest) requirePlausible(largest, made, code);
+  for (const { srs, geoTransform, rasterSize } of datasets)
+    requireCovered({ srs, geoTransform, rasterSize }, made, code);
 }
 
 /** Throws `KitError` if rasters on both sides of 180° would come out as one around the earth, almost all of it empty. */
 function requireNotAround(code: string, datasets: readonly gdal.Dataset[]): void {
   const target = gdal.SpatialReference.fromUserInput(code);
   const perUnit = degreesPerUnit(target);
-  if (perUnit === null) return;
+  if (perUnit === null) return requireNoSeam(code, target, datasets);
   const boxes = datasets.map((dataset) => boxIn(target, dataset)).filter((box) => box !== null);
   const across = boxes.map((box) => shifted(box, box.west < 0 ? 360 / perUnit : 0));
   if (widthOf(boxes) * perUnit < 300 || widthOf(across) * perUnit > 180) return;
-  throw new KitError(
+  throw bothSidesOf180(code);
+}
+
+const bothSidesOf180 = (code: string) =>
+  new KitError(
     'crosses_antimeridian',
     `the rasters lie on both sides of 180° of longitude, where ${code} is split: choose a UTM zone or a polar system by crs, or leave crs out if the first raster is in degrees`,
     { status: 422 },
   );
+
+/** Throws `KitError` if rasters lie on both sides of 180°, and a map on which both sides lie far apart would join them around the Earth. */
+function requireNoSeam(code: string, target: gdal.SpatialReference, datasets: readonly gdal.Dataset[]): void {
+  const lonLat = gdal.SpatialReference.fromEPSG(4326);
+  const boxes = datasets.map((dataset) => boxIn(lonLat, dataset)).filter((box) => box !== null);
+  const across = boxes.map((box) => shifted(box, box.west < 0 ? 360 : 0));
+  const [first] = datasets;
+  if (
+    !first?.srs ||
+    !first.geoTransform ||
+    widthOf(boxes) < 180 ||
+    widthOf(across) > 180 ||
+    !hasSeamAt180(first, target)
+  )
+    return;
+  throw bothSidesOf180(code);
 }
 
 function requireAllPlaced(datasets: readonly gdal.Dataset[]): void {

@@ -1,18 +1,16 @@
 import gdal from 'gdal-async';
 import {
-  degreesPerUnit,
-  fromLonLat,
-  fromTransform,
   gridArguments,
+  requireCovered,
   requirePlaced,
+  requirePlausible,
   sourcesOf,
   targetAcross,
   targetOf,
-  toLonLat,
   transformOf,
   warped,
 } from '../raster.ts';
-import { KitError, type Scene, type StepJob } from '../step-kit.ts';
+import type { Scene, StepJob } from '../step-kit.ts';
 
 interface Parameters {
   readonly crs: string;
@@ -65,76 +63,4 @@ export default async function work(job: Job): Promise<void> {
     share(0.6, 1),
   );
   named.close();
-}
-
-/** Smallest share of the input's pixels that a result of about the same pixels has. */
-const minShare = 0.25;
-/** A width of pixels that no reference system has, in its units. */
-const widerThanEarth = 1e8;
-
-/** Throws `KitError` if GDAL chose pixels that are far larger than the input's, as where the projection has no end at a pole. */
-function requirePlausible(
-  from: { readonly x: number; readonly y: number },
-  { srs, rasterSize: { x, y }, geoTransform }: gdal.Dataset,
-  code: string,
-): void {
-  const pixel = Math.abs(geoTransform?.[1] ?? 0);
-  // Pixels of equal degrees are fewer towards the poles.
-  const isFew = !srs?.isGeographic() && x * y < minShare * from.x * from.y;
-  if (!isFew && pixel < widerThanEarth) return;
-  throw new KitError(
-    'grid_implausible',
-    `in ${code} the raster would have ${x} × ${y} pixels of ${pixel.toPrecision(3)}: set pixelSize, clip the raster to the area of use of ${code} first, or choose another reference system`,
-    { status: 422 },
-  );
-}
-
-/** Sample points along each side of the input. */
-const pointsPerSide = 33;
-/** Largest share of sample points that may be outside the result, for pixels that are cut at an edge. */
-const maxLostShare = 0.02;
-const maxLatitude = 80;
-
-/** Throws `KitError` if the extent that GDAL chose does not contain the whole input. An example is a projection without bounds at a pole. */
-function requireCovered(
-  { srs, geoTransform, rasterSize }: Pick<gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>,
-  result: gdal.Dataset,
-  code: string,
-): void {
-  if (!srs || !geoTransform || !result.srs || !result.geoTransform) return;
-  const lonLatOf = toLonLat(srs);
-  const toTarget = fromLonLat(result.srs);
-  const [west, width, , north, , height] = result.geoTransform as [number, number, number, number, number, number];
-  const columnsOfTurn = 360 / (degreesPerUnit(result.srs) ?? Infinity) / width;
-  const isInside = ([x, y]: readonly [number, number]) => {
-    const [column, row] = [(x - west) / width, (y - north) / height];
-    return (
-      [column - columnsOfTurn, column, column + columnsOfTurn].some(
-        (value) => value > -1 && value < result.rasterSize.x + 1,
-      ) &&
-      row > -1 &&
-      row < result.rasterSize.y + 1
-    );
-  };
-  let [placed, lost] = [0, 0];
-  for (let i = 0; i < pointsPerSide ** 2; i++) {
-    const column = (((i % pointsPerSide) + 0.5) * rasterSize.x) / pointsPerSide;
-    const row = ((Math.floor(i / pointsPerSide) + 0.5) * rasterSize.y) / pointsPerSide;
-    const place = lonLatOf(...fromTransform(geoTransform, column, row));
-    // GDAL cuts off the poles, which many projections do not contain.
-    if (!place || Math.abs(place[1]) > maxLatitude) continue;
-    try {
-      const point = toTarget(...place);
-      placed += 1;
-      if (!isInside(point)) lost += 1;
-    } catch {
-      // The target does not contain this point.
-    }
-  }
-  if (lost <= placed * maxLostShare) return;
-  throw new KitError(
-    'grid_implausible',
-    `in ${code} no extent was found that holds the whole raster: clip it to the area of use of ${code} first, or choose another reference system`,
-    { status: 422 },
-  );
 }

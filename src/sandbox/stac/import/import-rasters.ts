@@ -170,7 +170,7 @@ function toldSensor(fileNames: readonly string[], sensor: Sensor, { platform }: 
   const satellite = /^landsat-(\d)$/.exec(platform ?? '')?.[1];
   return satellite === undefined
     ? ''
-    : `${{ 'landsat-mss': 'LM', 'landsat-4-7': satellite === '7' ? 'LE' : 'LT', 'landsat-8-9': 'LC', 'sentinel-2': '' }[sensor]}0${satellite}_`;
+    : `${{ 'landsat-mss': 'LM', 'landsat-4-7': satellite === '7' ? 'LE' : 'LT', 'landsat-8-9': 'LC', 'sentinel-2': '', other: '' }[sensor]}0${satellite}_`;
 }
 
 function filesOf(bands: readonly Placed[], sensor: Sensor, metadata: SceneMetadata): SceneFile[] {
