@@ -21,7 +21,7 @@ import type { Pages } from './pages/pages.ts';
 import type { StepHost } from './processing/step-host.ts';
 import type { RunEngine } from './runs/run-engine.ts';
 
-/** What the pages of an app need. */
+/** The parts that the pages of an app use. */
 export interface PageParts {
   readonly config: AppConfig;
   readonly definition: AppDefinition;

@@ -1,5 +1,5 @@
 /**
- * What a step is made with: `marketplace-app-kit/steps` without the kit's own steps, which import nothing else but GDAL's part in `raster.ts`. Nothing here
+ * The parts of a step: `marketplace-app-kit/steps` without the kit's own steps, which import nothing else but GDAL's part in `raster.ts`. Nothing here
  * loads GDAL.
  */
 export { KitError } from '../contract/kit-error.ts';

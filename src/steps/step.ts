@@ -240,7 +240,7 @@ interface StepFunctions<Parameters extends z.ZodObject> {
   estimate?(input: EstimateInput, parameters: z.output<Parameters>): StepEstimate;
 }
 
-/** What a step does: `run`, or `work` in a module of its own. */
+/** The work of a step: `run`, or `work` in a module of its own. */
 type StepWork<Job> =
   | { run(job: Job): Promise<void>; readonly work?: never }
   | {

@@ -52,7 +52,7 @@ export interface CallFacts {
   readonly assumptions?: readonly CallAssumption[];
   /** Body of a request, as an example. */
   readonly example?: unknown;
-  /** What the answer holds that a record must hide: an identity token, or the names of a person. Default: neither. */
+  /** Content of the answer that a record must hide: an identity token, or the names of a person. Default: neither. */
   readonly answerHolds?: 'token' | 'names';
   /** True if the answer comes only after the platform has read or assembled a file. Default false. */
   readonly isLong?: boolean;

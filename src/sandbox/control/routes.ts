@@ -54,7 +54,7 @@ const maxOperations = 1_000;
 /** The last instant that can be written as ISO 8601 with four digits of year. */
 const endOfCalendarMs = Date.UTC(9999, 11, 31);
 
-/** What a control call was called with. */
+/** The parts of a request: its path, query and body. */
 interface Received<Row extends ControlCall> {
   readonly path: ControlPath<Row>;
   readonly query: Row extends { readonly query: infer Schema extends z.ZodObject } ? z.output<Schema> : undefined;

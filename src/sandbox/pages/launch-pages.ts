@@ -267,7 +267,7 @@ function curlOf(platformUrl: string, { method, path, request }: CallView): strin
   return lines.join(' \\\n  ');
 }
 
-/** What people do to a launch on its page, and the reset of the sandbox. */
+/** The forms of a launch's page, and the reset of the sandbox. */
 function offerControls(router: Router, options: LaunchPagesOptions): void {
   const { launches, operations, events, faults, render } = options;
   router.post('/launches/:launchId/clock', form, async (req, res) => {
