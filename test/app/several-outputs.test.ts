@@ -33,6 +33,11 @@ test('a run uploads each of its outputs, and says which file each became', async
     expect(await fetchedDigest(sandbox, fileId)).toBe(sha256);
     expect(run.outputs[i]?.sha256).toBe(sha256);
   }
+  const { calls } = (await sandbox.control('GET', `launches/${launchId}/trace`)) as unknown as {
+    calls: { endpoint: string; request: { body: { sourceType?: string } } }[];
+  };
+  const begun = calls.filter(({ endpoint }) => endpoint === 'upload.initiate');
+  expect(begun.map(({ request }) => request.body.sourceType)).toEqual(['HEIGHTMAP', 'POLYGON', 'UNKNOWN', 'UNKNOWN']);
   expect(run.file).toEqual(run.files[0]);
   const verdict = await sandbox.control('GET', `launches/${launchId}/verdict`);
   expect(verdict).toMatchObject({ result: 'passed' });

@@ -143,6 +143,39 @@ describe('goes on from the first part that was not acknowledged', () => {
   });
 });
 
+test('a platform that has every part expects the one after the last: the upload is completed, and none is begun', async () => {
+  const path = join(await testFolder(), 'output.tif');
+  await writeFile(path, bytes);
+  const made: string[] = [];
+  const saved: UploadProgress[] = [];
+  const calls = {
+    initiateUpload: async () => ({ uploadId: String(made.push('initiate')), key: 'k' }),
+    uploadChunk: async ({ partNumber }: { partNumber: number }) => {
+      made.push(`part ${partNumber}`);
+      throw new PlatformError('upload.chunk', 'chunk_out_of_order', 'expected 6', {
+        platformStatus: 409,
+        expectedPart: 6,
+      });
+    },
+    completeUpload: async () => {
+      made.push('complete');
+      return { fileId: 'f', size: bytes.length };
+    },
+  };
+  const resume = { uploadId: 'u', key: 'k', partSizeBytes, acknowledgedParts: 4 };
+  const file = { path, sizeBytes: bytes.length, fileName: 'output.tif', sourceType: 'UNKNOWN' } as const;
+  const { fileId } = await uploadFile(
+    { operationId: 'o', ...file, facts: {}, resume },
+    {
+      calls,
+      ...{ limits: assumedLimits, partSizeBytes, signal: new AbortController().signal },
+      ...{ onFactsRefused: () => {}, onProgress: () => {}, save: async (progress) => void saved.push(progress) },
+    },
+  );
+  expect([fileId, made]).toEqual(['f', ['part 5', 'complete']]);
+  expect(saved.map(({ acknowledgedParts }) => acknowledgedParts)).toEqual([5]);
+});
+
 describe('faults', () => {
   test.each<[string, string, object, number]>([
     ['500 at initiate', 'upload.initiate', { status: 500 }, 0],

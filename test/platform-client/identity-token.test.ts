@@ -47,6 +47,19 @@ test('a call that is aborted before the renewal starts none', async () => {
   expect(renewals).toBe(0);
 });
 
+test('a refused renewal ahead leaves a call the token that is still good', async () => {
+  const capped = new PlatformError('token.renew', 'token_expired', 'no more', { platformStatus: 403 });
+  const store = { read: async () => ({ token: 'first', expiresAtMs: 60_000 }), write: async () => {} };
+  let now = 0;
+  const keeper = new TokenKeeper(store, () => Promise.reject(capped), { now: () => now, tokenLifetimeMs: hourMs });
+  const use = { repeat: <T>(attempt: () => Promise<T>) => attempt(), before: async () => {}, signal: undefined };
+  const call = () => keeper.use(async (token) => token, { ...use, isPatient: false });
+  expect(await call()).toBe('first');
+  // A token that is over is not tried in vain.
+  now = 3 * hourMs;
+  await expect(call()).rejects.toBe(capped);
+});
+
 test('a renewed token that cannot be written down ends no session', async () => {
   const expired = new PlatformError('operation.status', 'token_expired', 'it has ended', { platformStatus: 403 });
   const away = new Error('the database is away');

@@ -56,6 +56,23 @@ test('stopped, it takes nothing more; restarted, it does', async () => {
   expect(done).toEqual(['job']);
 });
 
+test('the pauses of a job that the machine cannot do end at sixteen times the first', { timeout: 30_000 }, async () => {
+  let runs = 0;
+  const jobs = ['a'];
+  const loop = new WorkLoop<string>({
+    take: () => jobs.shift() ?? null,
+    run: async () => {
+      if ((runs += 1) < 18) throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+    },
+    onError: () => {},
+    tryAgainMs: 2,
+  });
+  loop.wake();
+  // 17 pauses of at most 32 ms. The last alone would be 131 s if they went on doubling.
+  await expect.poll(() => runs, { timeout: 25_000 }).toBe(18);
+  await loop.stop();
+});
+
 test('a machine that has no room for a while: the job is run again, and a look that failed is repeated', async () => {
   const full = () => Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   const [jobs, done]: [string[], string[]] = [['a'], []];

@@ -398,6 +398,17 @@ export function runStoreSuite(
     ]);
   });
 
+  check('a fact that becomes null is forgotten, and one that is not named stays', async () => {
+    const run = await added();
+    const upload = { uploadId: 'u', key: 'k', partSizeBytes: 1, acknowledgedParts: 1 };
+    const begun = await store.record(run, { upload });
+    expect((await store.find(run.id))?.upload).toEqual(upload);
+    const moved = await store.transition(begun, 'AWAITING_APPROVAL', { operationId: 'op' });
+    expect((await store.find(run.id))?.upload).toEqual(upload);
+    await store.record(moved, { upload: null });
+    expect(await store.find(run.id)).toMatchObject({ upload: null, operationId: 'op' });
+  });
+
   check('one number says whether anything of a launch has changed', async () => {
     const numbers: number[] = [];
     const look = async () => {
