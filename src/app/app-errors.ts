@@ -131,6 +131,7 @@ export const appErrors = {
   nodata_differs: { ...ofRun, advice: 'Give the bands one nodata value first, and start a new run.' },
   no_grid: ofInput,
   grid_implausible: ofInput,
+  unknown_crs: ofInput,
   crosses_antimeridian: { ...ofRun, advice: 'Choose a reference system that holds both sides of 180 degrees in one piece, and start a new run.' },
   not_reprojected: ofInput,
   area_outside: { ...ofRun, advice: 'Choose an area that touches the raster, and start a new run.' },

@@ -1,6 +1,7 @@
 /** Warps rasters to another grid, for reproject and mosaic. Uncovered pixels are never valid. */
 import { rmSync } from 'node:fs';
 import gdal from 'gdal-async';
+import { srsOfCode } from './srs-of-code.ts';
 import { KitError } from '../contract/kit-error.ts';
 import { hasPoints, transformOf } from '../raster/transform-of.ts';
 import {
@@ -355,7 +356,7 @@ type Place = Pick<gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>;
 
 /** Target definition for a raster across the antimeridian, with longitudes beyond 180°; null if the raster does not cross it. */
 export function targetAcross(source: Place, code: string): string | null {
-  const target = gdal.SpatialReference.fromUserInput(code);
+  const target = srsOfCode(code);
   if (!crossesAntimeridian(source)) return null;
   // PROJ's text knows no other unit of angles.
   if (isInDegrees(target)) return `${target.toProj4()} +lon_wrap=180`;
@@ -396,7 +397,7 @@ function crossesAntimeridian({ srs, geoTransform, rasterSize: { x, y } }: Place)
 
 /** A target without its system of heights, unless each source has that system: values are never converted to it. */
 export function targetOf(target: string, sources: readonly (gdal.SpatialReference | null)[]): string {
-  const srs = gdal.SpatialReference.fromUserInput(target);
+  const srs = srsOfCode(target);
   if (!srs.isCompound() || sources.every((source) => source?.isSame(srs))) return target;
   return /^COMPD_CS\["[^"]*",(.*),VERT_CS\[/s.exec(srs.toWKT())?.[1] ?? target;
 }

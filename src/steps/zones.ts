@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, writeFileSync } from 'node:fs';
 import gdal from 'gdal-async';
+import { srsOfCode } from './srs-of-code.ts';
 import * as z from 'zod';
 import { splitAt180 } from '../contract/antimeridian.ts';
 import { KitError } from '../contract/kit-error.ts';
@@ -69,7 +70,7 @@ export function placeZones(
     });
   const layer = dataset.layers.get(0);
   const [declared] = srsOfLayers([layer]);
-  const own = declared ?? (crs === undefined ? null : gdal.SpatialReference.fromUserInput(crs));
+  const own = declared ?? (crs === undefined ? null : srsOfCode(crs));
   if (!own)
     throw new KitError(
       'zones_not_placed',

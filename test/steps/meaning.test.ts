@@ -353,3 +353,12 @@ test('equal values have a deviation of 0, by shares too', async () => {
       expect(Number.isNaN(equal.values.stdDev)).toBe(false);
     }
 });
+
+test.each([
+  ['reproject', { crs: 'EPSG:54009' }],
+  ['reproject', { from: 'EPSG:54009' }],
+  ['mosaic', { crs: 'EPSG:54009' }],
+] as const)('%s %o: a code that PROJ does not know is refused by its name', async (step, parameters) => {
+  const refused = run(step, { bands: [() => 1] }, parameters);
+  await expect(refused).rejects.toMatchObject({ code: 'unknown_crs', message: expect.stringContaining('EPSG:54009') as string }); // oxfmt-ignore
+});

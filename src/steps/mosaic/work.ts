@@ -29,6 +29,7 @@ import {
   warpedWide,
   wideTypeOf,
   type WarpSource,
+  srsOfCode,
 } from '../raster.ts';
 import { KitError, type Scene, type SceneBand, type StepJob } from '../step-kit.ts';
 
@@ -216,7 +217,7 @@ function requirePossible(code: string, datasets: readonly gdal.Dataset[], made: 
 
 /** Throws `KitError` if rasters on both sides of 180° would come out as one around the earth, almost all of it empty. */
 function requireNotAround(code: string, datasets: readonly gdal.Dataset[]): void {
-  const target = gdal.SpatialReference.fromUserInput(code);
+  const target = srsOfCode(code);
   const perUnit = degreesPerUnit(target);
   if (perUnit === null) return requireNoSeam(code, target, datasets);
   const boxes = datasets.map((dataset) => boxIn(target, dataset)).filter((box) => box !== null);

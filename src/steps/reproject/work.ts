@@ -9,6 +9,7 @@ import {
   targetOf,
   transformOf,
   warped,
+  srsOfCode,
 } from '../raster.ts';
 import type { Scene, StepJob } from '../step-kit.ts';
 
@@ -31,7 +32,7 @@ export default async function work(job: Job): Promise<void> {
   if (from === undefined) requirePlaced(source);
   const { rasterSize } = source;
   const geoTransform = transformOf(source);
-  const srs = from === undefined ? source.srs : gdal.SpatialReference.fromUserInput(from);
+  const srs = from === undefined ? source.srs : srsOfCode(from);
   const target = targetOf(parameters.crs, [srs]);
   const across = like ? null : targetAcross({ srs, geoTransform, rasterSize }, target);
   const size = parameters.pixelSize === undefined ? [] : ['-tr', parameters.pixelSize, parameters.pixelSize];
