@@ -59,21 +59,26 @@ test("one user can neither see nor touch another's run: 404 on every route that 
 
 describe('frames', () => {
   const secure = (url: string, path: string) =>
-    new Promise<{ cookie: string; policy: string; frame: string | undefined; status: number | undefined }>(
-      (resolve, reject) => {
-        request(`${url}${path}`, { headers: { 'x-forwarded-proto': 'https' } }, (res) => {
-          res.resume();
-          resolve({
-            cookie: res.headers['set-cookie']?.[0] ?? '',
-            policy: String(res.headers['content-security-policy']),
-            frame: res.headers['x-frame-options'] as string | undefined,
-            status: res.statusCode,
-          });
-        })
-          .on('error', reject)
-          .end();
-      },
-    );
+    new Promise<{
+      cookie: string;
+      cookies: readonly string[];
+      policy: string;
+      frame: string | undefined;
+      status: number | undefined;
+    }>((resolve, reject) => {
+      request(`${url}${path}`, { headers: { 'x-forwarded-proto': 'https' } }, (res) => {
+        res.resume();
+        resolve({
+          cookie: res.headers['set-cookie']?.[0] ?? '',
+          cookies: res.headers['set-cookie'] ?? [],
+          policy: String(res.headers['content-security-policy']),
+          frame: res.headers['x-frame-options'] as string | undefined,
+          status: res.statusCode,
+        });
+      })
+        .on('error', reject)
+        .end();
+    });
 
   test('EMBEDDED_IN: that origin may frame the app, and over TLS the cookie works there', async () => {
     const { sandbox, app } = await start({ env: { EMBEDDED_IN: 'https://platform.example', TRUST_PROXY: 'true' } });
@@ -82,6 +87,9 @@ describe('frames', () => {
     const answer = await secure(app.url, launchUrl.slice(app.url.length));
     expect(answer.status).toBe(303);
     expect(answer.cookie).toMatch(/; HttpOnly; Secure; Partitioned; SameSite=None$/);
+    // Browsers drop a cookie of another site that is not secure.
+    expect(answer.cookies).toHaveLength(2);
+    for (const cookie of answer.cookies) expect(cookie).toMatch(/; HttpOnly; Secure; Partitioned; SameSite=None$/);
     expect(answer.policy).toContain("frame-ancestors 'self' https://platform.example");
     expect(answer.frame).toBeUndefined();
   });

@@ -68,6 +68,24 @@ describe('bbox selects footprints, not their boxes', () => {
     expect(await ids(sandbox, { bbox })).toEqual(expected);
   });
 
+  test.each([
+    [square(178.5, -0.5, 1), ['across'], 'its western part'],
+    [square(-179.5, -0.5, 1), ['across'], 'its eastern part'],
+    [[[179, -0.5], [-179, -0.5], [-179, 0.5], [179, 0.5], [179, -0.5]], ['across'], 'both'], // oxfmt-ignore
+    [square(170, -10, 5), [], 'west of it'],
+  ])('a polygon %j finds %j: %s', async (ring, expected, _why) => {
+    const coordinates = typeof ring[0]![0] === 'number' ? [ring] : ring;
+    expect(await ids(sandbox, { intersects: { type: 'Polygon', coordinates } })).toEqual(expected);
+  });
+
+  test('the extent of a collection holds an item across the antimeridian', async () => {
+    const collection = await get<{ extent: { spatial: { bbox: number[][] } } }>(sandbox, '/public/stac/collections/c');
+    const [west = NaN, , east = NaN] = collection.extent.spatial.bbox[0] ?? [];
+    const isInside = (longitude: number) =>
+      west <= east ? longitude >= west && longitude <= east : longitude >= west || longitude <= east;
+    expect([178.5, 179.9, -179.9, -178.5].map(isInside)).toEqual([true, true, true, true]);
+  });
+
   test('as an independent library has it, for any polygon and any box', async () => {
     const coordinate = (limit: number) =>
       fc.double({ min: -limit, max: limit, noNaN: true }).map((n) => Math.round(n * 100) / 100);
