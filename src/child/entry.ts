@@ -6,6 +6,7 @@ import { chmodSync, readdirSync } from 'node:fs';
 import { flushCompileCache, getCompileCacheDir } from 'node:module';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
+import { isRecord } from '../files/index.ts';
 import { Channel, channelDescriptor } from './channel.ts';
 import { describedError } from './described-error.ts';
 import { Defect, kindOfPlainError } from './failure-kind.ts';
@@ -96,10 +97,17 @@ function receive(message: ToChild): void {
 async function compile(modules: readonly string[]): Promise<never> {
   // A job that needs a missing module reports the error itself.
   for (const module of [new URL('./digest-worker.ts', import.meta.url).href, ...modules])
-    await import(module).catch(() => {});
+    await import(module).then(importWork).catch(() => {});
   flushCompileCache();
   makeCacheReadable();
   process.exit(0);
+}
+
+/** Imports the modules that do the work of an app's steps. A child imports that of its step when it runs. */
+async function importWork({ default: app }: { readonly default?: unknown }): Promise<void> {
+  const steps: unknown[] = isRecord(app) && Array.isArray(app['steps']) ? app['steps'] : [];
+  for (const step of steps)
+    if (isRecord(step) && typeof step['work'] === 'function') await (step['work'] as () => Promise<unknown>)();
 }
 
 /** Node makes the files of the cache for its own user alone, and confined children may run as others. They hold no secret. */

@@ -11,7 +11,7 @@ export interface Assumption {
   /** Place to change it: a file below `src`, and a name in that file. */
   readonly file: string;
   readonly symbol: string;
-  /** The probe of `npm run drift` that tells, or what a person does to find out. */
+  /** The probe of `npm run drift` that checks it, or the manual check. */
   readonly probe: string | { readonly byHand: string };
 }
 
@@ -369,7 +369,7 @@ const ofCalls = Object.entries(interfaceCalls).flatMap(([name, row]) =>
   })),
 );
 
-/** Every assumption of the kit. docs/contract.md is made of it, and `npm run drift` tells of each whether it holds. */
+/** Every assumption of the kit. The table in docs/contract.md is made of it, and `npm run drift` checks each. */
 export const assumptions: readonly (Assumption & { readonly id: AssumptionId })[] = [
   ...general,
   // The type of an identifier follows from the rows.

@@ -71,13 +71,14 @@ const tables: Readonly<Record<Sensor, Bands>> = {
 /** Sensors by words that file names have, at the beginning or after another sign. The first that fits counts. */
 const sensorWords: readonly (readonly [Sensor, RegExp])[] = [
   // Harmonized Landsat and Sentinel-2, whose Landsat files have two digits too.
-  ['landsat-8-9', /^HLS\.L30\./i],
-  ['sentinel-2', /^HLS\.S30\./i],
+  ['landsat-8-9', /(?:^|[^a-z0-9])HLS\.L30\./i],
+  ['sentinel-2', /(?:^|[^a-z0-9])HLS\.S30\./i],
   ['landsat-mss', /(?:^|[^a-z0-9])(?:LM0?[1-5]|landsat-?[1-3](?![0-9]))/i],
   ['landsat-4-7', /(?:^|[^a-z0-9])(?:L[ET]0?[4-7]|landsat-?[4-7](?![0-9]))/i],
-  ['sentinel-2', /(?:^|[^a-z0-9])(?:S2|sentinel-?2|T\d\d[A-Z]{3}_)/i],
+  ['landsat-8-9', /(?:^|[^a-z0-9])(?:L[CO]0?[89]|landsat-?[89](?![0-9]))/i],
+  ['sentinel-2', /(?:^|[^a-z0-9])(?:S2(?![0-9])|sentinel-?2|T\d\d[A-Z]{3}_)/i],
   // Advanced Land Imager, MODIS, VIIRS, ASTER.
-  ['other', /^(?:EO1A|M[OYC]D\d\d|VNP\d\d|AST_)/i],
+  ['other', /(?:^|[^a-z0-9])(?:EO1A|M[OYC]D\d\d|VNP\d\d|AST_)/i],
 ];
 
 /**

@@ -14,6 +14,7 @@ export function requirePlausible(
   from: { readonly x: number; readonly y: number },
   { srs, rasterSize: { x, y }, geoTransform }: gdal.Dataset,
   code: string,
+  advice = `set pixelSize, clip the raster to the area of use of ${code} first, or choose another reference system`,
 ): void {
   const pixel = Math.abs(geoTransform?.[1] ?? 0);
   // Pixels of equal degrees are fewer towards the poles.
@@ -21,7 +22,7 @@ export function requirePlausible(
   if (!isFew && pixel < widerThanEarth) return;
   throw new KitError(
     'grid_implausible',
-    `in ${code} the raster would have ${x} × ${y} pixels of ${pixel.toPrecision(3)}: set pixelSize, clip the raster to the area of use of ${code} first, or choose another reference system`,
+    `in ${code} the raster would have ${x} × ${y} pixels of ${pixel.toPrecision(3)}: ${advice}`,
     { status: 422 },
   );
 }

@@ -285,7 +285,7 @@ export function defineStep<
   if (isInModule === (step.run !== undefined))
     throw new KitError(
       'bad_step_definition',
-      `step ${step.id}: give one of run and work, and not ${isInModule ? 'both' : 'none'}; work imports a module whose default export does the work`,
+      `step ${step.id} has ${isInModule ? 'both run and work' : 'neither run nor work'}. Declare exactly one of them.`,
     );
   return isInModule ? { ...step, run: async (job) => (await step.work()).default(job) } : step;
 }

@@ -157,6 +157,8 @@ export async function narrowed(
   const filler = marks ?? 0;
   const bands = wide.bands.map(({ description }) => ({ description, ...(marks != null && { nodata: marks }) }));
   const needsMask = hasAlpha || marks == null;
+  // Alpha has the largest value of its type where a pixel is there.
+  const opaque = hasAlpha ? (range?.[1] ?? 255) : 255;
   const alpha = alphaOf(like);
   const made = await createRaster(
     {
@@ -176,7 +178,7 @@ export async function narrowed(
               isThere ||= !Number.isNaN(value);
               outputs[k]![i] = Number.isNaN(value) ? filler : stored(value);
             }
-            if (needsMask) outputs[count]![i] = isThere ? 255 : 0;
+            if (needsMask) outputs[count]![i] = isThere ? opaque : 0;
           }
         },
         partOf(context, 0.3, 1),

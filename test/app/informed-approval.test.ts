@@ -258,7 +258,7 @@ test('a run whose step has another version by now fails, says so, and processes 
     state: 'FAILED',
     failure: {
       code: 'step_version_gone',
-      message: 'cog 1.0.0 was approved, and the app has cog 9.0.0 by now: nothing was processed',
+      message: 'cog 1.1.0 was approved, and the app has cog 9.0.0 by now: nothing was processed',
       advice: expect.stringContaining('Start a new run') as string,
     },
   });

@@ -67,12 +67,15 @@ async function start({
     child: () => logger,
   };
   let attempts = 0;
+  /** Owners of the tasks that the step got. */
+  const owners: string[] = [];
   const host = {
     steps: [step],
     find: () => step,
     check: async () => ({ step, parameters: {} }),
     load: () => ({ running: 0, waiting: 0 }),
-    run: async ({ workFolder }: { workFolder: string }) => {
+    run: async ({ workFolder, owner }: { workFolder: string; owner: string }) => {
+      owners.push(owner);
       await mkdir(join(workFolder, 'output'), { recursive: true });
       await process(workFolder, (attempts += 1));
       const path = join(workFolder, 'output', 'out.tif');
@@ -108,7 +111,7 @@ async function start({
   cleanUpLater(() => engine.stop());
   const reach = (id: string, state: Run['state'], timeout = 25_000) =>
     vi.waitFor(async () => expect((await real.find(id))?.state).toBe(state), { timeout, interval: 50 });
-  return { engine, store: real, workDir, logged, reach };
+  return { engine, store: real, workDir, logged, owners, reach };
 }
 
 describe.concurrent('what the world does makes no run FAILED, and holds none for ever', () => {
@@ -219,6 +222,25 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
       },
     });
     await reach((await engine.start('launch', wanted)).id, 'COMPLETED');
+  });
+
+  test("a lack of room that stays: FAILED, for other runs' files excuse it once", async () => {
+    const { engine, reach, store } = await start({
+      patienceMs: 1,
+      process: async () => {
+        throw new ChildJobError('work_disk_full', 'too little room', { kind: 'transient' });
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'FAILED');
+    expect((await store.find(id))!.failure).toMatchObject({ code: 'work_disk_full' });
+  });
+
+  test('turns in steps go by user, and not by launch', async () => {
+    const { engine, reach, owners } = await start();
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'COMPLETED');
+    expect(owners).toEqual(['u']);
   });
 
   test('a disk that stays full: FAILED when the patience is over, and not before', async () => {

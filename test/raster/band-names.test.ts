@@ -39,6 +39,22 @@ test('Landsat 8 and Sentinel-2 give the same numbers different names; the files 
 // The bands of each sensor as its agency numbers them (USGS, ESA, NASA's HLS user guide).
 test.each([
   [
+    ['LC08_B05.tif', 'LC08_B06.tif'],
+    ['nir', 'swir16'],
+  ],
+  [
+    ['clip_HLS.L30.T32UPU.B05.tif', 'clip_HLS.L30.T32UPU.B06.tif'],
+    ['nir', 'swir16'],
+  ],
+  [
+    ['clip_s2019_B4.tif', 'clip_s2019_B5.tif'],
+    ['red', 'nir'],
+  ],
+  [
+    ['clip_MOD09GA_b01.tif', 'clip_MOD09GA_b02.tif'],
+    [undefined, undefined],
+  ],
+  [
     ['HLS.L30.T32UPU.2020001T000000.v2.0.B03.tif', 'HLS.L30.T32UPU.2020001T000000.v2.0.B11.tif'],
     ['green', 'lwir12'],
   ],

@@ -124,7 +124,7 @@ async function startLoad() {
     const session = await openSession(launch.launchUrl);
     const runs = [];
     // The versions of these steps differ between the releases, and do not.
-    for (const stepId of ['hillshade', 'cog'])
+    for (const stepId of ['hillshade', 'color-relief'])
       runs.push((await session.start({ stepId, input: { type: 'synthetic', size: 128 } })).id);
     users.push({ launchId: launch.launchId, session, runs });
   }

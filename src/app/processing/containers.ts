@@ -254,7 +254,7 @@ async function lend(from: string, to: string, isRoot: boolean): Promise<void> {
   await chmod(to, 0o444);
 }
 
-/** Reads what a program writes, line by line, without haste. Returns the function that tells the end of its complaints. */
+/** Reads the output of a program line by line. Returns a function that returns the last characters of its stderr. */
 function readOutput(
   client: ChildProcessByStdio<null, Readable, Readable>,
   progress: ContainerTask['progress'],

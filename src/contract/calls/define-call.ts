@@ -12,7 +12,7 @@ export interface CallAssumption {
   readonly section?: string;
   /** One sentence. */
   readonly assumes: string;
-  /** The probe of `npm run drift` that tells, or what a person does to find out. */
+  /** The probe of `npm run drift` that checks it, or the manual check. */
   readonly probe: string | { readonly byHand: string };
 }
 
@@ -98,9 +98,11 @@ export function inputNames({
   headers,
   request,
   fields,
+  fileField,
   body,
 }: CallFacts & { readonly body?: string }): string[] {
-  const inBody = request ? [body ?? 'body'] : Object.keys(fields?.shape ?? {});
+  const inForm = [...Object.keys(fields?.shape ?? {}), ...(fileField === undefined ? [] : ['content'])];
+  const inBody = request ? [body ?? 'body'] : inForm;
   const names = [...namesInPath(path), ...Object.keys(query?.shape ?? {}), ...Object.keys(headers ?? {}), ...inBody];
   return names.filter((name) => name !== 'token');
 }

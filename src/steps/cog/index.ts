@@ -3,7 +3,7 @@ import { defineStep, z } from '../step-kit.ts';
 /** Any raster as a Cloud Optimized GeoTIFF: tiled, compressed, with overviews, in the order that range requests like. */
 export default defineStep({
   id: 'cog',
-  version: '1.0.0',
+  version: '1.1.0',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Cloud Optimized GeoTIFF',
   description:

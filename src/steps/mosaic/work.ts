@@ -210,7 +210,13 @@ export default async function work(job: StepJob<Parameters>): Promise<void> {
 /** Throws `KitError` if GDAL chose a grid for the reference system that cannot be meant, or that leaves a raster out. */
 function requirePossible(code: string, datasets: readonly gdal.Dataset[], made: gdal.Dataset): void {
   const largest = datasets.map(({ rasterSize }) => rasterSize).toSorted((a, b) => b.x * b.y - a.x * a.y)[0];
-  if (largest) requirePlausible(largest, made, code);
+  if (largest)
+    requirePlausible(
+      largest,
+      made,
+      code,
+      `clip the rasters to the area of use of ${code} first, or choose another one`,
+    );
   for (const { srs, geoTransform, rasterSize } of datasets)
     requireCovered({ srs, geoTransform, rasterSize }, made, code);
 }

@@ -31,7 +31,8 @@ export function patientCalls(calls: LaunchCalls, context: CallingContext): Launc
 
 /**
  * Calls the platform again and again while it is away, up to `platformPatienceMs`: what a user approved
- * must not be lost to a restart of the platform. `pauseFor` waits between calls, by default by the clock of the machine. Errors that waiting cannot mend are thrown at once.
+ * must not be lost to a restart of the platform. Throws errors that waiting cannot fix at once. `pauseFor` waits between calls, by
+ * default by the clock of the machine.
  */
 export async function retryWhileDown<T>(
   context: CallingContext,
