@@ -103,7 +103,7 @@ async function compile(modules: readonly string[]): Promise<never> {
   process.exit(0);
 }
 
-/** Imports the modules that do the work of an app's steps. A child imports that of its step when it runs. */
+/** Imports the work modules of an app's steps. The app itself imports none of them, and a child only that of the step it runs. */
 async function importWork({ default: app }: { readonly default?: unknown }): Promise<void> {
   const steps: unknown[] = isRecord(app) && Array.isArray(app['steps']) ? app['steps'] : [];
   for (const step of steps)

@@ -41,8 +41,10 @@ export function metresPerUnit(
   { semiMajor, squaredEccentricity }: Ellipsoid,
 ): [east: number, north: number] {
   const phi = (Math.min(90, Math.max(-90, latitude * degrees)) * Math.PI) / 180;
-  const [a, e2] = [semiMajor, squaredEccentricity];
-  const w = 1 - e2 * Math.sin(phi) ** 2;
+  const w = 1 - squaredEccentricity * Math.sin(phi) ** 2;
   const radian = (degrees * Math.PI) / 180;
-  return [(radian * a * Math.cos(phi)) / Math.sqrt(w), (radian * a * (1 - e2)) / w ** 1.5];
+  return [
+    (radian * semiMajor * Math.cos(phi)) / Math.sqrt(w),
+    (radian * semiMajor * (1 - squaredEccentricity)) / w ** 1.5,
+  ];
 }

@@ -57,7 +57,7 @@ export function bandOfFileName(fileName: string): string | null {
   return match?.[1] ? `B${match[1].toUpperCase()}` : null;
 }
 
-/** Satellites that count their bands each in their own way. `other`: one whose bands have no common names here. */
+/** Groups of satellites that number their bands differently. `other`: one whose bands have no common names here. */
 export type Sensor = 'landsat-mss' | 'landsat-4-7' | 'landsat-8-9' | 'sentinel-2' | 'other';
 const tables: Readonly<Record<Sensor, Bands>> = {
   // Landsat 1 to 3 and 4 to 5 count theirs differently: none has a common name here.
@@ -68,7 +68,7 @@ const tables: Readonly<Record<Sensor, Bands>> = {
   other: {},
 };
 
-/** Sensors by words that file names have, at the beginning or after another sign. The first that fits counts. */
+/** Sensors by words in file names, which begin the name or follow a sign that is neither a letter nor a digit. The first match counts. */
 const sensorWords: readonly (readonly [Sensor, RegExp])[] = [
   // Harmonized Landsat and Sentinel-2, whose Landsat files have two digits too.
   ['landsat-8-9', /(?:^|[^a-z0-9])HLS\.L30\./i],

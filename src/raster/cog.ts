@@ -43,38 +43,41 @@ export function writeCog(
   const hasOddBits = source.bands.map((band) => 'NBITS' in metadataOf(band, 'IMAGE_STRUCTURE')).some(Boolean);
   const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
   const view = gdal.drivers.get('VRT').createCopy('', source);
-  const inherited = Object.entries(metadataOf(source)).filter(([name]) => !without.includes(name));
-  view.setMetadata({ ...Object.fromEntries(inherited), ...metadata });
-  // A copy of a view passes the value as text, which rounds it.
-  source.bands.forEach(({ id, noDataValue }) => {
-    const band = view.bands.get(id ?? 1);
-    if (noDataValue !== null && !Object.is(band.noDataValue, noDataValue)) band.noDataValue = noDataValue;
-    if (unit !== undefined && !band.unitType) band.unitType = unit;
-  });
-  const statistics = storedStatistics(source);
-  // GDAL counts bands from 1.
-  statistics.forEach((statistic, i) =>
-    view.bands.get(i + 1).setMetadata(statisticsMetadata(source.bands.get(i + 1), statistic)),
-  );
-  const cog = gdal.drivers
-    .get('COG')
-    .createCopy(
-      path,
-      view,
-      [
-        `COMPRESS=${options.compression}`,
-        ...predictor,
-        `BLOCKSIZE=${options.blockSize}`,
-        `RESAMPLING=${options.resampling}`,
-        'OVERVIEWS=IGNORE_EXISTING',
-        'NUM_THREADS=ALL_CPUS',
-        'BIGTIFF=IF_SAFER',
-      ],
-      false,
-      { progress_cb: (fraction) => context.progress(fraction) },
+  try {
+    const inherited = Object.entries(metadataOf(source)).filter(([name]) => !without.includes(name));
+    view.setMetadata({ ...Object.fromEntries(inherited), ...metadata });
+    // A copy of a view passes the value as text, which rounds it.
+    source.bands.forEach(({ id, noDataValue }) => {
+      const band = view.bands.get(id ?? 1);
+      if (noDataValue !== null && !Object.is(band.noDataValue, noDataValue)) band.noDataValue = noDataValue;
+      if (unit !== undefined && !band.unitType) band.unitType = unit;
+    });
+    const statistics = storedStatistics(source);
+    // GDAL counts bands from 1.
+    statistics.forEach((statistic, i) =>
+      view.bands.get(i + 1).setMetadata(statisticsMetadata(source.bands.get(i + 1), statistic)),
     );
-  cog.close();
-  view.close();
+    gdal.drivers
+      .get('COG')
+      .createCopy(
+        path,
+        view,
+        [
+          `COMPRESS=${options.compression}`,
+          ...predictor,
+          `BLOCKSIZE=${options.blockSize}`,
+          `RESAMPLING=${options.resampling}`,
+          'OVERVIEWS=IGNORE_EXISTING',
+          'NUM_THREADS=ALL_CPUS',
+          'BIGTIFF=IF_SAFER',
+        ],
+        false,
+        { progress_cb: (fraction) => context.progress(fraction) },
+      )
+      .close();
+  } finally {
+    view.close();
+  }
   const written = gdal.drivers.get('GTiff').open(path, 'r');
   const stored = written.srs;
   written.close();

@@ -14,7 +14,7 @@ const isNorthFirst = (srs: gdal.SpatialReference) => {
 
 /**
  * Transforms from a CRS to longitude and latitude; null where a point has none. The bindings lose which
- * axis comes first in the data: the CRS is made anew, whose axes are the authority's, and what the
+ * axis comes first in the data: the CRS is made again, with the axes of its authority, and what the
  * authority turns round is turned back (data always comes easting or longitude first).
  */
 export function toLonLat(srs: gdal.SpatialReference): (x: number, y: number) => LonLat | null {

@@ -1,4 +1,4 @@
-/** Grids that GDAL chose for a result, and that no reference system can mean. */
+/** Refuses grids that GDAL chose for a result, if they are implausible. */
 import type gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { degreesPerUnit, fromTransform } from '../raster/affine.ts';

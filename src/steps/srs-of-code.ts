@@ -9,7 +9,7 @@ export function srsOfCode(code: string): gdal.SpatialReference {
     if (!/^[A-Z]+:\d+$/.test(code)) throw cause;
     throw new KitError(
       'unknown_crs',
-      `${code} is no reference system that PROJ knows: choose another EPSG code, such as EPSG:4326 or that of a UTM zone`,
+      `${code} is not a reference system that PROJ knows: choose another EPSG code, such as EPSG:4326 or that of a UTM zone`,
       { status: 422, cause },
     );
   }

@@ -1,6 +1,6 @@
 /**
- * The parts of a step: `marketplace-app-kit/steps` without the kit's own steps, which import nothing else but GDAL's part in `raster.ts`. Nothing here
- * loads GDAL.
+ * The parts of a step: `marketplace-app-kit/steps` without the kit's own steps. Those import this module and, for their work, `raster.ts`. Nothing
+ * here loads GDAL.
  */
 export { KitError } from '../contract/kit-error.ts';
 export {

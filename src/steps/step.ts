@@ -240,7 +240,7 @@ interface StepFunctions<Parameters extends z.ZodObject> {
   estimate?(input: EstimateInput, parameters: z.output<Parameters>): StepEstimate;
 }
 
-/** The work of a step: `run`, or `work` in a module of its own. */
+/** Either the function `run`, or `work`, which imports a module with that function. */
 type StepWork<Job> =
   | { run(job: Job): Promise<void>; readonly work?: never }
   | {

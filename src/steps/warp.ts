@@ -118,12 +118,12 @@ function needsWideCopy(
     return (
       values.size > 1 ||
       own.some((band) => isSignedByte(band) || hasOwnMask(band)) ||
-      // GDAL takes only a last band for alpha.
+      // GDAL treats only the last band as alpha.
       (alphaOf(dataset)?.id ?? own.length) !== own.length ||
       bands.some(({ band, ofItem }) => band.noDataValue === null && ofItem?.nodata != null) ||
       (known[i] !== null && own.some((band) => maskOf(band) !== null)) ||
       own.some(({ dataType }) => dataType?.endsWith('Int64')) ||
-      // GDAL takes numbers that are close to such a nodata value for it.
+      // GDAL treats numbers that are close to such a nodata value as missing.
       (known[i] !== null && own.some(({ dataType }) => /^U?Int32$/.test(dataType ?? ''))) ||
       dataset.bands.count() !== bands.length
     );

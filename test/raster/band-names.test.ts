@@ -75,6 +75,14 @@ test.each([
     ['green', 'red'],
   ],
   [
+    ['landsat8_B03.tif', 'landsat8_B05.tif'],
+    ['green', 'nir'],
+  ],
+  [
+    ['HLS.S30.T32UPU.2020001T000000.v2.0.B4.tif', 'HLS.S30.T32UPU.2020001T000000.v2.0.B8.tif'],
+    ['red', 'nir'],
+  ],
+  [
     ['s2export_B4.tif', 's2export_B8.tif'],
     ['red', 'nir'],
   ],

@@ -1,10 +1,13 @@
 /** The compile cache of confined child processes. */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { runInChild } from '../../src/child/index.ts';
+import { createWarmUp } from '../../src/child/warm-up.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { testFolder } from '../support/folders.ts';
 import { mutant } from '../support/mutant.ts';
@@ -30,6 +33,16 @@ test(
     await expect.poll(run, { timeout: 300_000, interval: 500 }).toBe(false);
   },
 );
+
+test('the work modules of steps are compiled ahead, although the app itself imports none of them', async () => {
+  const folder = await testFolder();
+  const [app, work, mark] = ['app.mjs', 'work.mjs', 'loaded'].map((name) => join(folder, name)) as [string, string, string]; // oxfmt-ignore
+  await writeFile(app, `export default { steps: [{ id: 'a' }, { id: 'b', work: () => import('./work.mjs') }] };`);
+  await writeFile(work, `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(mark)}, '');`);
+  // Without a cache to write, the process leaves nothing in the folder that the test removes.
+  createWarmUp(folder, { PATH: process.env['PATH'] ?? '' })([pathToFileURL(app)]);
+  await expect.poll(() => existsSync(mark), { timeout: 60_000 }).toBe(true);
+});
 
 test('an error in a copy of the kit names the files of that copy, even if another copy compiled them first', async () => {
   const where = 'src/where.ts';

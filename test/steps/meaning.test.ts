@@ -312,7 +312,7 @@ test.each([
     'GEOGCS["Mars 2000",DATUM["D_Mars_2000",SPHEROID["Mars_2000",3396190,0]],PRIMEM["Reference_Meridian",0],UNIT["degree",0.0174532925199433]]',
     3_396_190,
   ],
-] as const)('slopes on %s are those of its own size', async (_name, epsg, radius) => {
+] as const)('slopes on %s follow from its radius', async (_name, epsg, radius) => {
   // oxfmt-ignore
   const made: Made = {
     ...{ width: 24, height: 24, type: 'Float32', epsg },
@@ -329,7 +329,7 @@ describe('a mosaic in another reference system', () => {
     ...{ width: 36, height: 18, epsg: 4326, type: 'Float32', transform: [-180, 10, 0, 90, 0, -10] },
     bands: [() => 1],
   };
-  test('is refused where the grid cannot be meant', async () => {
+  test('is refused where the grid is implausible', async () => {
     await expect(run('mosaic', globe, { crs: 'EPSG:3857' })).rejects.toMatchObject({ code: 'grid_implausible' });
   });
 

@@ -1,4 +1,4 @@
-/** Pixels that are missing in one band, in every way that a file can say it: none comes out as a value. */
+/** Pixels that are missing in one band, in every way that a file can mark them: none comes out as a value. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import gdal from 'gdal-async';
@@ -30,7 +30,7 @@ function withMasks(path: string, masks: string): void {
   const entries = Array.from({ length: mask.readUInt16LE(at) }, (_, i) => {
     const entry = Buffer.from(mask.subarray(at + 2 + 12 * i, at + 14 + 12 * i));
     const isElsewhere = (sizes[entry.readUInt16LE(2)] ?? 8) * entry.readUInt32LE(4) > 4;
-    // What stands elsewhere, and the one strip (273), move by the length of the file.
+    // The mask comes after the file, so offsets of long values and of the strip (tag 273) grow by its length.
     if (isElsewhere || entry.readUInt16LE(0) === 273) entry.writeUInt32LE(entry.readUInt32LE(8) + file.length, 8);
     return entry;
   });
@@ -75,7 +75,7 @@ describe('a mask for each band', () => {
   });
 });
 
-describe('alpha beside no data', () => {
+describe('alpha and nodata values', () => {
   const made: Made = {
     type: 'Float32',
     nodata: -9999,

@@ -165,7 +165,7 @@ export function createContainers(engine: string, owner: string): Containers {
       };
       const onAbort = () => end(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
-      const errorsSaid = readOutput(client, progress, { onProgress, onPrinted });
+      const lastErrors = readOutput(client, progress, { onProgress, onPrinted });
       const over = new AbortController();
       const written = async () => (await folderBytes(at.work)) + (await folderBytes(at.output));
       void watch(written, limits.diskBytes, over.signal).then((isOver) => {
@@ -194,11 +194,11 @@ export function createContainers(engine: string, owner: string): Containers {
         if (exitCode === null || exitCode === engineFailed)
           throw new ChildJobError('container_not_started', `the container engine could not run the image ${image}`, {
             kind: 'transient',
-            data: { stderr: errorsSaid() },
+            data: { stderr: lastErrors() },
           });
         // The step's process, which reads this, may run as another user than the program did. It is gone by now.
         if (uid === 0) await makeReadable(folder);
-        return { exitCode, errors: errorsSaid(), folder };
+        return { exitCode, errors: lastErrors(), folder };
       } finally {
         isClosed = true;
         over.abort();
@@ -262,23 +262,23 @@ function readOutput(
 ): () => string {
   let errors = '';
   const percent = progress === 'percent' ? percentOf() : null;
-  const said = new LineSplitter((line) => {
-    const told = percent ? null : progressOf(line);
-    if (told) onProgress(told.progress, told.note ?? null);
+  const outLines = new LineSplitter((line) => {
+    const reported = percent ? null : progressOf(line);
+    if (reported) onProgress(reported.progress, reported.note ?? null);
     else if (!percent) onPrinted(line);
   });
-  const complained = new LineSplitter((line) => {
+  const errorLines = new LineSplitter((line) => {
     errors = `${errors}${line}\n`.slice(-tailCharacters);
     onPrinted(line);
   });
   for (const [stream, lines] of [
-    [client.stdout, said],
-    [client.stderr, complained],
+    [client.stdout, outLines],
+    [client.stderr, errorLines],
   ] as const)
     stream
       .setEncoding('utf8')
       .on('data', (text: string) => {
-        const fraction = lines === said ? percent?.(text) : undefined;
+        const fraction = lines === outLines ? percent?.(text) : undefined;
         if (fraction !== undefined) onProgress(fraction, null);
         lines.add(text);
         if (!lines.isOver) return;

@@ -33,7 +33,6 @@ export function sourceFetcher(options: FetcherOptions) {
   const fetches = new FairQueue(options.concurrency);
   return fetchSources;
 
-  /** Returns the sources to process: rasters that the child makes, or files that the host lends to it. */
   async function fetchSources(
     { owner, input }: { readonly owner: string; readonly input: RunInput },
     step: AnyStep,

@@ -1,7 +1,5 @@
-import { sourceFetcher, type Source } from './fetch-sources.ts';
-import { runCheck, type CheckedStep, type RunCheckOptions } from './run-check.ts';
-import { didYouMean } from '../../contract/did-you-mean.ts';
 import { basename, join } from 'node:path';
+import { didYouMean } from '../../contract/did-you-mean.ts';
 import { KitError } from '../../contract/index.ts';
 import {
   ChildJobError,
@@ -13,15 +11,17 @@ import {
   type LentFile,
 } from '../../child/index.ts';
 import { folderBytes, removeFolder } from '../../files/index.ts';
-import { type AnyStep } from '../../steps/step.ts';
+import type { AnyStep } from '../../steps/step.ts';
 import { openContainerService } from './container-service.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
+import { sourceFetcher, type Source } from './fetch-sources.ts';
 import { makeProvenance } from './make-provenance.ts';
 import { digestsQuestion, hashedInputs, hashInputs, measureInputs } from './input-digests.ts';
 import type { Provenance, ProvenanceKnown } from './provenance.ts';
 import { readDescriptions } from './output-description.ts';
 import { readResult, type RunResult } from './output-summary.ts';
+import { runCheck, type CheckedStep, type RunCheckOptions } from './run-check.ts';
 import { chosenInputs, type RunInput } from './run-input.ts';
 import type { StepJobInput } from './step-job.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';

@@ -41,7 +41,7 @@ export interface Scenario {
 export const planVersion = '1.1.0';
 
 const minute = 60_000;
-/** Acts of scenarios on a launch, by the limits of the platform. */
+/** The acts that scenarios share. Their times follow from the limits of the platform. */
 function actsFor({ pollIntervalMs, operationWindowMs, tokenLifetimeMs }: WireLimits) {
   /** Long enough for two more polls, of which one would be a re-read. */
   const watchMs = 2 * pollIntervalMs.max + 1_000;

@@ -79,7 +79,7 @@ export const createOperation = defineCall<CreateOperationInput, CreatedOperation
     },
     {
       id: 'created-operation',
-      assumes: 'step 3 answers `status`, `createdAt` and `expiresAt` beside `operationId`',
+      assumes: 'step 3 also answers `status`, `createdAt` and `expiresAt`',
       probe: 'create-operation',
     },
   ],

@@ -48,7 +48,7 @@ export const getOperation = defineCall<OperationStatusInput, OperationView>()({
   assumptions: [
     {
       id: 'operation-status',
-      assumes: 'step 4 answers the operation’s name and times beside `status`',
+      assumes: 'step 4 also answers the operation’s name and times',
       probe: 'get-operation',
     },
   ],

@@ -114,7 +114,7 @@ export const controlCalls = {
     success: 201,
     response: answers.newKey,
     example: { permissions: ['external_app'] },
-    descriptions: { 'in.appId': 'App whose own the key is: launches of others refuse it. Default: none.' },
+    descriptions: { 'in.appId': 'App that the key belongs to: launches of other apps refuse it. Default: none.' },
   },
   revokeKey: {
     method: 'DELETE',

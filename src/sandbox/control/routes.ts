@@ -147,19 +147,14 @@ function answerLaunches(answer: Answer, options: ControlOptions): void {
     };
   });
   answer(controlCalls.revokeLaunch, ({ path }) => launches.revoke(path.launchId));
-  answer(controlCalls.getOtherCalls, ({ query, res }) => {
-    const calls = trace.list(unattributed);
-    if (query.format === 'json') return { total: trace.count(unattributed), calls };
+  const answerTrace = (launchId: string, { query, res }: Received<typeof controlCalls.getOtherCalls>) => {
+    const calls = trace.list(launchId);
+    if (query.format === 'json') return { total: trace.count(launchId), calls };
     res.json(harOf(calls, options.publicUrl()));
     return null;
-  });
-  answer(controlCalls.getTrace, ({ path, query, res }) => {
-    const { id } = launches.get(path.launchId);
-    const calls = trace.list(id);
-    if (query.format === 'json') return { total: trace.count(id), calls };
-    res.json(harOf(calls, options.publicUrl()));
-    return null;
-  });
+  };
+  answer(controlCalls.getOtherCalls, (received) => answerTrace(unattributed, received));
+  answer(controlCalls.getTrace, (received) => answerTrace(launches.get(received.path.launchId).id, received));
   answer(controlCalls.getVerdict, async ({ path, query, res }) => {
     const launch = launches.get(path.launchId);
     await verdicts.read([launch.id]);

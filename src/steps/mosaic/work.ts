@@ -207,7 +207,7 @@ export default async function work(job: StepJob<Parameters>): Promise<void> {
   made.close();
 }
 
-/** Throws `KitError` if GDAL chose a grid for the reference system that cannot be meant, or that leaves a raster out. */
+/** Throws `KitError` if the grid that GDAL chose for the reference system is implausible, or leaves a raster out. */
 function requirePossible(code: string, datasets: readonly gdal.Dataset[], made: gdal.Dataset): void {
   const largest = datasets.map(({ rasterSize }) => rasterSize).toSorted((a, b) => b.x * b.y - a.x * a.y)[0];
   if (largest)
@@ -217,8 +217,7 @@ function requirePossible(code: string, datasets: readonly gdal.Dataset[], made: 
       code,
       `clip the rasters to the area of use of ${code} first, or choose another one`,
     );
-  for (const { srs, geoTransform, rasterSize } of datasets)
-    requireCovered({ srs, geoTransform, rasterSize }, made, code);
+  for (const dataset of datasets) requireCovered(dataset, made, code);
 }
 
 /** Throws `KitError` if rasters on both sides of 180° would come out as one around the earth, almost all of it empty. */

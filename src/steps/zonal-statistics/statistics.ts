@@ -65,7 +65,7 @@ export class ZoneStatistics {
       mean: of(this.#mean),
       min: of(this.#min),
       max: of(this.#max),
-      // Rounding makes the sum of squares of equal values less than 0.
+      // Rounding can make the sum of squares of equal values less than 0.
       stdDev: of(Math.sqrt(Math.max(0, this.#squares) / this.count)),
       sum: this.#sum,
       ...this.#percentiles(),

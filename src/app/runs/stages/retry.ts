@@ -11,19 +11,19 @@ const pauseMs = { first: 2_000, most: 10_000 };
 /** Part of a stage's context that a repeated call needs. */
 type CallingContext = Pick<StageContext, 'patience' | 'now' | 'signal' | 'report' | 'log'>;
 
-/** Methods that come again anyway: the renewal of the token, and polls. */
-const comeAgain: ReadonlySet<string> = new Set([
+/** Methods that the app calls again anyway: the renewal of the token, and polls. */
+const calledAgain: ReadonlySet<string> = new Set([
   'keepAlive',
   ...Object.entries(interfaceCalls).flatMap(([name, { retries }]) => (retries === false ? [name] : [])),
 ]);
 
 type Method = (...given: readonly unknown[]) => Promise<unknown>;
 
-/** Calls of a launch that are repeated while the platform is away, but for those that come again anyway. */
+/** Calls of a launch that are repeated while the platform is away, except those that the app calls again anyway. */
 export function patientCalls(calls: LaunchCalls, context: CallingContext): LaunchCalls {
   const patient = Object.entries(calls as unknown as Record<string, Method>).map(([name, method]): [string, Method] => [
     name,
-    comeAgain.has(name) ? method : (...given) => retryWhileDown(context, () => method(...given)),
+    calledAgain.has(name) ? method : (...given) => retryWhileDown(context, () => method(...given)),
   ]);
   // Each method has the type of the one that it repeats.
   return Object.fromEntries(patient) as unknown as LaunchCalls;
