@@ -1,6 +1,7 @@
-# Targets: `app`, which carries no sandbox, and `sandbox`.
+# Targets: `app`, which has no sandbox, `sandbox`, and `certifier`, which is the sandbox and the certifier without GDAL.
 #   docker build --target app -t marketplace-app .
 #   docker build --target sandbox -t marketplace-sandbox .
+#   docker build --target certifier -t marketplace-certifier .
 
 # Pin digests by --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:... and DEBIAN_IMAGE=debian:bookworm-slim@sha256:...
 # Both must be of the same Debian release, because Node and GDAL's binding are made on the first and run on the second.
@@ -118,3 +119,42 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:4010/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["tini", "--"]
 CMD ["node", "--import", "./scripts/preload.mjs", "src/commands/sandbox.ts", "--port", "4010", "--data", "/data"]
+
+# The package of the sandbox, as `npm run sandbox-package` makes it.
+FROM build AS certifier-modules
+COPY package.json package-lock.json tsconfig.json tsconfig.build.json LICENSE ./
+RUN --mount=type=cache,target=/root/.npm npm ci --include=dev --ignore-scripts --no-audit --no-fund
+COPY scripts scripts
+COPY templates templates
+COPY examples examples
+COPY deploy deploy
+COPY src src
+WORKDIR /certifier
+RUN --mount=type=cache,target=/root/.npm node /kit/scripts/sandbox-package.mjs /tarball \
+ && echo '{"private":true,"type":"module"}' > package.json \
+ && npm install --ignore-scripts --no-audit --no-fund /tarball/*.tgz \
+ && sh /kit/deploy/slim-modules.sh
+
+FROM ${DEBIAN_IMAGE} AS certifier
+LABEL org.opencontainers.image.title="Marketplace sandbox and certifier" \
+      org.opencontainers.image.licenses=MIT
+WORKDIR /certifier
+ENV NODE_ENV=production \
+    HOST=0.0.0.0
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends tini libstdc++6 \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
+ && useradd --create-home --uid 1000 node
+COPY --from=node /node /usr/local/bin/node
+COPY --from=certifier-modules /certifier/node_modules node_modules
+RUN ln -s /certifier/node_modules/marketplace-sandbox/bin/marketplace-sandbox.mjs /usr/local/bin/marketplace-sandbox \
+ && mkdir -p /data /reports node_modules/marketplace-sandbox/node_modules/.cache \
+ && chown -R node:node /data /reports node_modules/marketplace-sandbox/node_modules
+USER node
+VOLUME /data /reports
+WORKDIR /reports
+EXPOSE 4010
+HEALTHCHECK --interval=2s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:4010/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["tini", "--", "marketplace-sandbox"]
+CMD ["sandbox", "--port", "4010", "--data", "/data"]

@@ -11,7 +11,8 @@ export interface ProcessLimits {
 
 /** Keeps child processes from everything that is not theirs. A confinement starts every child. */
 export interface Confinement {
-  readonly kind: 'bubblewrap' | 'none';
+  /** `absent`: no child process starts here (`noChildren`). */
+  readonly kind: 'bubblewrap' | 'none' | 'absent';
   /** For the log and for `/ready`. Says also whether the kernel bounds the memory of children, or the server only watches it. */
   readonly summary: string;
   /** Reason to warn an operator at the start, in sentences. Empty if children are confined as well as they can be. */

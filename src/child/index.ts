@@ -10,6 +10,7 @@ export { confinementSettings, confinementVariables, type ConfinementSettings } f
 export { FairQueue } from './fair-queue.ts';
 export { runInChild, type ChildJobOptions } from './host.ts';
 export { FileDigests } from './file-digests.ts';
+export { gdalProblem, noChildren } from './no-children.ts';
 export { LineSplitter } from './line-splitter.ts';
 export { planLending, type LentFile } from './lend-file.ts';
 export { ChildPool, PoolBusyError } from './pool.ts';

@@ -6,11 +6,12 @@ import { confine } from './confine.ts';
 import { defineCommand, stopOnSignal } from './command.ts';
 import { loadMyApp } from './my-app.ts';
 import { logOutput, serve } from '../server/index.ts';
+import { scriptCommand } from '../files/index.ts';
 
 /** The app's requests are small: a request that arrives slowly only blocks a connection. */
 const requestTimeoutMs = 30_000;
 
-const usage = `usage: npm run app -- [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
+const usage = `usage: ${scriptCommand('app')} [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
 
   --role ROLE      web (serves users), worker (processes runs) or all; web and worker need DATABASE_URL (default: all)
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
+import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { assumedProfile, KitError } from '../contract/index.ts';
 import { scratchFolder } from '../files/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
@@ -22,13 +23,12 @@ import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
-import { callerFolder } from './arguments.ts';
+import { callerFolder, wrongArguments } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { readJson, requireWritable } from './files.ts';
-import { loadMyApp } from './my-app.ts';
+import { ownApp } from './own-app.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
 import { startService } from './service-process.ts';
-import { trialRun } from './trial-run.ts';
 import { readWireProfile } from './wire-profile.ts';
 
 /** Side of the raster that the app's own run begins with, in pixels. */
@@ -90,7 +90,12 @@ async function certify(options: CertifyOptions): Promise<number> {
     if (file !== null) await requireWritable(file);
   const signKey = options.signKeyFile === null ? null : await readSignKey(options.signKeyFile);
   const expected = options.expectFile === null ? [] : await readExpected(options.expectFile);
-  const definition = options.launchUrl === null ? await loadMyApp() : null;
+  const definition = options.launchUrl === null ? await ownApp() : null;
+  if (options.launchUrl === null && definition === null)
+    throw wrongArguments(
+      '--launch-url is required: it names the app to judge, and this package has none of its own',
+      usage,
+    );
   const profile =
     options.profileFile === null
       ? (definition?.profile ?? assumedProfile)
@@ -99,10 +104,7 @@ async function certify(options: CertifyOptions): Promise<number> {
   const interruption = new AbortController();
   const restart = restartCommand === null ? null : () => restartApp(restartCommand, interruption.signal);
   const plan = scenariosOf(profile.limits, restart);
-  const trial =
-    definition === null
-      ? null
-      : JSON.stringify(trialRun(definition, trialSide, options.challenge === null ? null : placeholder));
+  const trial = definition === null ? null : await trialBody(definition, options);
   const usesItems = (
     options.startRequest ? `${options.startRequest.path} ${options.startRequest.body}` : (trial ?? '')
   ).includes(placeholder.itemId);
@@ -200,6 +202,12 @@ async function certify(options: CertifyOptions): Promise<number> {
   } finally {
     for (const stop of stops) await stop();
   }
+}
+
+/** Body of the run that the app is tried with. */
+async function trialBody(definition: AppDefinition, { challenge }: CertifyOptions): Promise<string> {
+  const { trialRun } = await import('./trial-run.ts');
+  return JSON.stringify(trialRun(definition, trialSide, challenge === null ? null : placeholder));
 }
 
 function readExpected(path: string): Promise<ExpectedFailure[]> {

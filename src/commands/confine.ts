@@ -1,4 +1,10 @@
-import { establishConfinement, type Confinement, type ConfinementSettings } from '../child/index.ts';
+import {
+  establishConfinement,
+  gdalProblem,
+  noChildren,
+  type Confinement,
+  type ConfinementSettings,
+} from '../child/index.ts';
 
 /**
  * Finds out how this server's children are confined. No child sees the `folders`, which are the server's own, nor the
@@ -15,4 +21,10 @@ export function confine(
     own: folders,
     warn: (message) => console.error(`warning: ${message}`),
   });
+}
+
+/** Confinement of a sandbox, which also runs on a machine without GDAL: it takes files as they are there. */
+export function confineSandbox(settings: ConfinementSettings, folders: readonly string[]): Promise<Confinement> {
+  const problem = gdalProblem();
+  return problem === null ? confine(settings, folders) : Promise.resolve(noChildren(problem));
 }

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import openInBrowser from 'open';
 import { isLoopbackName, type AppManifest } from '../contract/index.ts';
-import { kitFolder, messageOf } from '../files/index.ts';
+import { kitFolder, messageOf, scriptCommand } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { callerFolder } from './arguments.ts';
 import { appPermissions } from './permissions.ts';
@@ -19,7 +19,7 @@ const root = kitFolder('.');
 /** A real scene of a real coast, with the app one click away. */
 const firstScene = '/catalog/olinda-coast/olinda-landsat7';
 
-const usage = `usage: npm run dev -- [options]: sandbox and app together, each restarted when its code or templates change
+const usage = `usage: ${scriptCommand('dev')} [options]: sandbox and app together, each restarted when its code or templates change
 
   --port N         Port of the sandbox (default: 4010; 0 takes any free one)
   --app-port N     Port of the app (default: 3000)

@@ -9,7 +9,7 @@ import { coverageOf } from '../drift/coverage.ts';
 import { creations } from '../drift/probes.ts';
 import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
 import { considerate, levels, unpaced, type Level, type Target } from '../drift/target.ts';
-import { scratchFolder } from '../files/index.ts';
+import { scratchFolder, scriptCommand } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { openApi31 } from '../sandbox/openapi/document.ts';
 import { callerFolder, wrongArguments } from './arguments.ts';
@@ -17,10 +17,10 @@ import { onInterrupt, defineCommand } from './command.ts';
 import { knownDifferences, recording } from './drift/recorded-files.ts';
 import { readJson, requireWritable } from './files.ts';
 import { sandboxTarget } from './drift/sandbox-target.ts';
-import { loadMyApp } from './my-app.ts';
+import { ownApp } from './own-app.ts';
 import { readWireProfile } from './wire-profile.ts';
 
-const usage = `usage: npm run drift -- --platform URL [options]: compares the platform with the sandbox by the same calls, and lists the differences
+const usage = `usage: ${scriptCommand('drift')} --platform URL [options]: compares the platform with the sandbox by the same calls, and lists the differences
 
   --platform URL   Its {base_url}; the API key comes from PLATFORM_API_KEY, or PLATFORM_API_KEY_FILE
   --level LEVEL    read (only GET and search), launch (also an operation) or write (also uploads and a job, after your
@@ -112,7 +112,7 @@ export default defineCommand(import.meta, {
 });
 
 async function profileOfMyApp(): Promise<WireProfile> {
-  return (await loadMyApp()).profile ?? assumedProfile;
+  return (await ownApp())?.profile ?? assumedProfile;
 }
 
 async function platformTarget(address: string, level: Level, profile: WireProfile): Promise<Target> {

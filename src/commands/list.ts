@@ -1,16 +1,4 @@
-import type { DefinedCommand } from './command.ts';
-
-interface ListedCommand {
-  /** One line of the usage. */
-  readonly summary: string;
-  /** Arguments after the name. */
-  readonly arguments?: string;
-  /** True if the usage lists it under "more". */
-  readonly isSpecial?: boolean;
-  /** True if it starts a sandbox, or is one. */
-  readonly startsSandbox?: boolean;
-  readonly load: () => Promise<{ readonly default: DefinedCommand }>;
-}
+import { platformCommands, usageOf, type ListedCommand } from './platform-list.ts';
 
 /** The commands of the kit, in the order of the usage. `setup` runs before the kit's packages are there, so it is a script. */
 export const commands: Readonly<Record<string, ListedCommand>> = {
@@ -29,30 +17,18 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     startsSandbox: true,
     load: () => import('./dev.ts'),
   },
-  sandbox: {
-    summary: 'the platform alone: build and test an app in any language against it',
-    startsSandbox: true,
-    load: () => import('./sandbox.ts'),
-  },
+  sandbox: platformCommands.sandbox,
   app: {
     summary: 'your app alone, against the platform that PLATFORM_URL names',
     load: () => import('./app.ts'),
   },
-  certify: {
-    summary: 'launches any app through the plan of scenarios, and judges it',
-    startsSandbox: true,
-    load: () => import('./certify.ts'),
-  },
+  certify: platformCommands.certify,
   'new-step': {
     arguments: 'ID',
     summary: 'a step of your own, in TypeScript, Python or by a program, with its cases',
     load: () => import('./new-step.ts'),
   },
-  drift: {
-    summary: 'compares a platform with the sandbox, and lists the differences',
-    startsSandbox: true,
-    load: () => import('./drift.ts'),
-  },
+  drift: platformCommands.drift,
   'test-step': {
     summary: 'the step tests of a step, as in test/my-app',
     isSpecial: true,
@@ -75,21 +51,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
   },
 };
 
-const linesOf = (isSpecial: boolean) =>
-  Object.entries(commands)
-    .filter(([, command]) => (command.isSpecial ?? false) === isSpecial)
-    .map(
-      ([name, { arguments: more, summary }]) =>
-        `  ${(more === undefined ? name : `${name} ${more}`).padEnd(11)}  ${summary}`,
-    )
-    .join('\n');
-
-export const usage = `usage: marketplace-app-kit COMMAND [options]        (COMMAND --help says more of each)
-
-${linesOf(false)}
-
-more:
-${linesOf(true)}
+export const usage = `${usageOf('marketplace-app-kit', commands)}
   setup        installs what npm cannot: GDAL's binding, bubblewrap
 
 Your app is src/my-app/app.ts of the folder that you are in, or the module that MY_APP names; without one the kit's own.`;

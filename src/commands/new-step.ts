@@ -10,7 +10,7 @@ import { extensionsOf } from '../app/processing/run-input.ts';
 import type { StepJobInput } from '../app/processing/step-job.ts';
 import { KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables, runInChild, type Confinement } from '../child/index.ts';
-import { kitCommand, messageOf, ownJson, scratchFolder } from '../files/index.ts';
+import { kitCommand, messageOf, ownJson, scratchFolder, scriptCommand } from '../files/index.ts';
 import { batteryOf, casesOf } from '../testing/step-battery/index.ts';
 import type { Looked } from '../testing/step-battery/look-job.ts';
 import { wrongArguments } from './arguments.ts';
@@ -31,7 +31,7 @@ import {
   type StepNames,
 } from './new-step/templates.ts';
 
-const usage = `usage: npm run new-step -- ID [options]: a step of your own, with its cases and its test
+const usage = `usage: ${scriptCommand('new-step')} ID [options]: a step of your own, with its cases and its test
 
   --lang ts|python   Language of the step (default: ts)
   --bands NAMES      Bands that it reads, separated by commas: --bands green,swir16 (default: one band)

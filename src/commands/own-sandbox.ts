@@ -6,7 +6,7 @@ import type { Permission } from '../sandbox/identity/permissions.ts';
 import type { Confinement } from '../child/index.ts';
 import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
 import { logOutput, serve } from '../server/index.ts';
-import { confine } from './confine.ts';
+import { confineSandbox } from './confine.ts';
 
 interface OwnSandboxOptions {
   /** Its data folder. */
@@ -61,7 +61,7 @@ export async function startOwnSandbox({
     { port, data: folder, seed },
   );
   const apiKey = config.apiKey ?? randomBytes(32).toString('base64url');
-  const confinement = await confine(config.confinement, [config.dataDir]);
+  const confinement = await confineSandbox(config.confinement, [config.dataDir]);
   const platform = await createSandbox({
     config: { ...config, apiKey },
     confinement,

@@ -3,13 +3,14 @@ import { pino } from 'pino';
 import { readSandboxConfig } from '../sandbox/config.ts';
 import { createSandbox } from '../sandbox/create-sandbox.ts';
 import { callerFolder } from './arguments.ts';
-import { confine } from './confine.ts';
+import { confineSandbox } from './confine.ts';
 import { importWithProgress } from './sandbox/import.ts';
 import { defineCommand, stopOnSignal } from './command.ts';
 import { logOutput, serve } from '../server/index.ts';
 import { readWireProfile } from './wire-profile.ts';
+import { scriptCommand } from '../files/index.ts';
 
-const usage = `usage: npm run sandbox -- [options]: the platform on this machine
+const usage = `usage: ${scriptCommand('sandbox')} [options]: the platform on this machine
 
   --port N         Port to listen on (default: 4010; 0 takes any free one)
   --data DIR       Folder of its data (default: data/sandbox)
@@ -39,7 +40,7 @@ export default defineCommand(import.meta, {
     const output = logOutput();
     const log = pino({ level: config.logLevel, base: { service: 'sandbox' } }, output);
     const profile = profileFile === undefined ? undefined : await readWireProfile(profileFile, callerFolder());
-    const confinement = await confine(config.confinement, [config.dataDir]);
+    const confinement = await confineSandbox(config.confinement, [config.dataDir]);
     const sandbox = await createSandbox({ config, log, confinement, profile });
     for (const path of paths) await importWithProgress(sandbox, inCaller(path));
     const served = await serve(sandbox.handler, {
@@ -53,7 +54,9 @@ export default defineCommand(import.meta, {
     });
     sandbox.listensAt(served.url);
     for (const weakness of confinement.weaknesses) log.warn({}, weakness);
-    log.info({ confinement: confinement.summary }, 'the sandbox opens foreign files in child processes');
+    if (confinement.kind === 'absent')
+      log.warn({}, `uploaded files are not inspected, and rasters are not drawn: ${confinement.summary}`);
+    else log.info({ confinement: confinement.summary }, 'the sandbox opens foreign files in child processes');
     stopOnSignal(async () => {
       await served.close();
       await sandbox.close();

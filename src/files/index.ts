@@ -3,7 +3,16 @@ export { importDefault } from './import-default.ts';
 export { isRecord, ownJson } from './json.ts';
 export { identityOf, isSameFile, type FileIdentity } from './file-identity.ts';
 export { folderBytes, folderUse } from './folder-bytes.ts';
-export { isPackage, kitCommand, kitFolder, kitRoot, kitVersion, vendoredFolders } from './kit-folder.ts';
+export {
+  hasApp,
+  isPackage,
+  kitCommand,
+  kitFolder,
+  kitRoot,
+  kitVersion,
+  scriptCommand,
+  vendoredFolders,
+} from './kit-folder.ts';
 export { copyPlainFile, movePlainFile, NotAPlainFileError, requirePlainFile } from './plain-file.ts';
 export { ensurePrivateFile } from './private-file.ts';
 export { removeFolder } from './remove-folder.ts';

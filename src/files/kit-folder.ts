@@ -10,11 +10,19 @@ export const kitRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(
 /** The kit was installed by a package manager, and is not a repository of its own. */
 export const isPackage = !existsSync(join(kitRoot, 'src', 'commands'));
 
-/** Beginning of a command line that runs a command of the kit: as a package of a project, or in a fork, without a link that npm has to make first. */
-export const kitCommand = isPackage ? 'npx marketplace-app-kit' : 'npm run kit --';
+/** False in the sandbox's package and images, which have no app and no steps. */
+export const hasApp = existsSync(join(kitRoot, isPackage ? 'dist' : 'src', 'app'));
+
+const manifest = ownJson<{ name: string; version: string }>(readFileSync(join(kitRoot, 'package.json'), 'utf8'));
 
 /** Version of the kit's package. */
-export const kitVersion = ownJson<{ version: string }>(readFileSync(join(kitRoot, 'package.json'), 'utf8')).version;
+export const kitVersion = manifest.version;
+
+/** Beginning of a command line that runs a command of the kit: as a package of a project, or in a fork, without a link that npm has to make first. */
+export const kitCommand = isPackage ? `npx ${manifest.name}` : 'npm run kit --';
+
+/** Beginning of a command line that runs one of the commands that package.json has as scripts. */
+export const scriptCommand = (name: string) => (isPackage ? `${kitCommand} ${name}` : `npm run ${name} --`);
 
 /** A file or folder of the kit's: `templates/shared`. */
 export function kitFolder(name: string): string {

@@ -96,7 +96,8 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
   await removeFolder(services.folders.workDir);
 
-  const unavailable = (options.inferenceProblem ?? onnxruntimeMissing)();
+  const unavailable =
+    confinement.kind === 'absent' ? confinement.summary : (options.inferenceProblem ?? onnxruntimeMissing)();
   const identity = openIdentity(services);
   const referee = openReferee(services, identity.stores);
   const marketplace = openMarketplace(services, identity.stores);

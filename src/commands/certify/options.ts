@@ -4,6 +4,7 @@ import type { Permission } from '../../sandbox/identity/permissions.ts';
 import { wrongArguments, type Given } from '../arguments.ts';
 import { appPermissions } from '../permissions.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';
+import { scriptCommand } from '../../files/index.ts';
 
 /** Request that starts an app that waits for a click. It goes to the place that the launch led to. */
 export interface StartRequest {
@@ -57,8 +58,8 @@ export interface VerifyOptions {
   readonly expectFile: string | null;
 }
 
-export const usage = `usage: npm run certify -- [options]: launches an app through the plan and judges it, rule by rule
-       npm run certify -- verify REPORT --public-key FILE [--level LEVEL] [--challenge SEED] [--app TEXT] [--max-age 30d]
+export const usage = `usage: ${scriptCommand('certify')} [options]: launches an app through the plan and judges it, rule by rule
+       ${scriptCommand('certify')} verify REPORT --public-key FILE [--level LEVEL] [--challenge SEED] [--app TEXT] [--max-age 30d]
        [--expect FILE]: verifies a signed report, and judges its traces again. Exits 0 if it is good, 1 if it is not, and 2 if
        no key was given, since anybody can sign
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Permission } from '../../sandbox/identity/permissions.ts';
 import { wrongArguments, type Given } from '../arguments.ts';
 import { appPermissions } from '../permissions.ts';
+import { scriptCommand } from '../../files/index.ts';
 
 export const decisions = ['approve', 'reject', 'expire'] as const;
 
@@ -21,7 +22,7 @@ export interface DemoOptions {
   readonly permissions: readonly Permission[];
 }
 
-export const usage = `usage: npm run demo -- [options]: the whole flow on this machine, from the launch to the delivered file
+export const usage = `usage: ${scriptCommand('demo')} [options]: the whole flow on this machine, from the launch to the delivered file
 
   --input PATH       Raster, or folder of a scene's bands; repeatable (default: an item of the demo catalog).
                      For a step with several inputs: NAME=PATH for each of them

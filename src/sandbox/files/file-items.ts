@@ -23,7 +23,7 @@ export function itemOfFile(
   const given = geometry === undefined ? null : footprintGiven(geometry);
   const footprint = given ?? facts.footprint;
   if (footprint === null) return null;
-  const layerType = facts.kind.toUpperCase();
+  const layerType = facts.kind === 'any' ? 'UNKNOWN' : facts.kind.toUpperCase();
   return {
     id: newId('item'),
     collectionId,

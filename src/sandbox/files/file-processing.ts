@@ -8,6 +8,7 @@ import { WorkLoop } from '../work-loop.ts';
 import type { FileRecord, Files } from '../uploads/files.ts';
 import { overviewsName, type FileFacts, type InspectInput } from '../inspect/facts.ts';
 import { inspection, readFacts } from '../inspect/read-facts.ts';
+import { unreadFacts } from '../inspect/unread-facts.ts';
 
 const defaultLimits: ChildLimits = { timeoutMs: 10 * 60_000, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3 };
 
@@ -85,7 +86,8 @@ export class FileProcessing {
   }
 
   async #inspect(file: FileRecord, signal: AbortSignal): Promise<FileFacts> {
-    const { blobDir, overviewDir, job } = this.#options;
+    const { blobDir, confinement, overviewDir, job } = this.#options;
+    if (confinement.kind === 'absent') return unreadFacts(join(blobDir, file.blob), file.sourceType, signal);
     const input: InspectInput = { sourceType: file.sourceType };
     const answer = await this.#pool.run<unknown>({
       ...inspection,

@@ -39,7 +39,8 @@ export interface VectorFacts {
 
 /** Results of the inspection of a readable file. */
 export interface FileFacts {
-  readonly kind: Exclude<FileKind, 'any'>;
+  /** `any`: a file of source type UNKNOWN that nobody read (`unreadFacts`). */
+  readonly kind: FileKind;
   readonly mediaType: string;
   readonly sha256: string;
   /** In longitude and latitude; null where the file says no place. */

@@ -50,8 +50,7 @@ export function openCatalog(
       // Versions up to 0.2.0 kept an index of the catalog there.
       await removeFolder(join(config.dataDir, 'index'));
       for (const user of users.list()) catalog.collections.ensureUploadsOf(user, clock.now());
-      if (config.seed === 'demo' && catalog.items.count() === 0)
-        await seedDemo(catalog, { workFolder: join(workDir, 'seed'), confinement });
+      if (config.seed === 'demo' && catalog.items.count() === 0) seedDemo(catalog);
     },
     forget() {
       catalog.items.removeOfFiles();

@@ -187,6 +187,11 @@ export class ItemSources {
   }
 
   async #run<Output>({ files = [], ...order }: Order<Output>): Promise<Output> {
+    const { confinement } = this.#options;
+    if (confinement.kind === 'absent')
+      throw new SandboxError('asset_not_available', {
+        message: `The sandbox cannot make this file: ${confinement.summary}`,
+      });
     // A failure here is the sandbox's, not the caller's: the cause goes to the log.
     return this.#pool.run<Output>({ ...order, files }).catch((cause: unknown) => {
       if (isJobFailure(cause)) throw new Error('could not make a picture', { cause });

@@ -1,10 +1,10 @@
-import { runInChild, type Confinement } from '../../child/index.ts';
+import { readFileSync } from 'node:fs';
+import { kitFolder, ownJson } from '../../files/index.ts';
 import type { Footprint } from '../../raster/footprint.ts';
 import { syntheticBands } from '../../raster/synthetic-bands.ts';
 import type { SyntheticScene } from '../../raster/synthetic-scene.ts';
 import type { Catalog } from './catalog.ts';
 import { realKeyword, rootCatalogId } from './collections.ts';
-import type { ProjectedPlace } from './footprints-job.ts';
 import { bandProperties, namedBands } from './band-properties.ts';
 import { itemProperties } from './item-properties.ts';
 import type { RasterGrid } from './items.ts';
@@ -167,33 +167,37 @@ const realScenes: readonly RealScene[] = [
   },
 ];
 
-/** Fills an empty catalog with demo collections: the same on every machine. Their pixels are made when somebody asks for them. */
-export async function seedDemo(
-  catalog: Catalog,
-  place: { readonly workFolder: string; readonly confinement: Confinement },
-): Promise<void> {
-  const scenes = series.flatMap(scenesOf);
-  const places: ProjectedPlace[] = [
-    ...scenes.map(({ scene }) => ({
-      epsg: scene.place.epsg,
-      origin: scene.place.origin,
-      size: [scenePixels * pixelSize, scenePixels * pixelSize] as const,
-    })),
-    ...realScenes.map(
-      ({
-        grid: {
-          epsg,
-          shape: [rows, columns],
-          transform: [width = 0, , west = 0, , height = 0, north = 0],
-        },
-      }) => ({ epsg, origin: [west, north] as const, size: [columns * width, -rows * height] as const }),
-    ),
-  ];
-  const footprints = await runInChild<(Footprint | null)[]>({
-    module: new URL('./footprints-job.ts', import.meta.url),
-    input: places,
-    ...place,
+/** North-western corner, width and height in the units of the reference system. */
+export interface ProjectedPlace {
+  readonly epsg: number;
+  readonly origin: readonly [number, number];
+  readonly size: readonly [number, number];
+}
+
+/** Places of the demo's scenes by their id. */
+export function demoPlaces(): ReadonlyMap<string, ProjectedPlace> {
+  const side = scenePixels * pixelSize;
+  const synthetic = series
+    .flatMap(scenesOf)
+    .map(({ of, n, scene }): [string, ProjectedPlace] => [
+      idOf(of, n),
+      { epsg: scene.place.epsg, origin: scene.place.origin, size: [side, side] },
+    ]);
+  const real = realScenes.map(({ id, grid: { epsg, shape, transform } }): [string, ProjectedPlace] => {
+    const [rows, columns] = shape;
+    const [width = 0, , west = 0, , height = 0, north = 0] = transform;
+    return [id, { epsg, origin: [west, north], size: [columns * width, -rows * height] }];
   });
+  return new Map([...synthetic, ...real]);
+}
+
+/** Footprints of the demo's scenes by their id: made by GDAL once, so that a sandbox has them on a machine without GDAL. */
+const footprintsFile = kitFolder('src/sandbox/scenes/footprints.json');
+
+/** Fills an empty catalog with demo collections: the same on every machine. Their pixels are made when somebody asks for them. */
+export function seedDemo(catalog: Catalog): void {
+  const scenes = series.flatMap(scenesOf);
+  const footprints = ownJson<Record<string, Footprint>>(readFileSync(footprintsFile, 'utf8'));
   catalog.items.inTransaction(() => {
     for (const catalogEntry of catalogs) catalog.collections.putCatalog({ ...catalogEntry, parentId: rootCatalogId });
     for (const collection of series)
@@ -204,7 +208,7 @@ export async function seedDemo(
         createdAtMs: firstDay,
       });
     realScenes.forEach(
-      ({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, bands, more }, i) => {
+      ({ collection, id, fileName, title, atMs, name, description, provider, sourceType, grid, bands, more }) => {
         catalog.collections.put({ ...collection, license: 'PDDL-1.0', createdAtMs: firstDay });
         const properties = itemProperties({
           name,
@@ -220,20 +224,20 @@ export async function seedDemo(
           collectionId: collection.id,
           title,
           datetimeMs: atMs,
-          footprint: footprintAt(scenes.length + i, id),
+          footprint: footprintOfScene(id),
           properties,
           source: { kind: 'shipped', fileName, grid },
         });
       },
     );
-    scenes.forEach(({ of, n, column, atMs, scene }, i) => {
+    scenes.forEach(({ of, n, column, atMs, scene }) => {
       const source = `${of.sourceType}_${new Date(atMs).toISOString().slice(0, 10).replaceAll('-', '')}_${String(column + 1).padStart(2, '0')}`;
       catalog.items.put({
-        id: `${of.collectionId}-${String(n + 1).padStart(3, '0')}`,
+        id: idOf(of, n),
         collectionId: of.collectionId,
         title: source,
         datetimeMs: atMs,
-        footprint: footprintAt(i, `${of.collectionId} ${n}`),
+        footprint: footprintOfScene(idOf(of, n)),
         properties: itemProperties({
           name: `${of.title} ${n + 1}`,
           description: of.description,
@@ -256,12 +260,14 @@ export async function seedDemo(
     });
   });
 
-  function footprintAt(i: number, what: string): Footprint {
-    const footprint = footprints[i];
-    if (!footprint) throw new Error(`a demo scene lies nowhere: ${what}`);
+  function footprintOfScene(id: string): Footprint {
+    const footprint = footprints[id];
+    if (!footprint) throw new Error(`the demo scene ${id} has no footprint in ${footprintsFile}`);
     return footprint;
   }
 }
+
+const idOf = ({ collectionId }: Series, n: number) => `${collectionId}-${String(n + 1).padStart(3, '0')}`;
 
 function scenesOf(of: Series) {
   return Array.from({ length: of.columns * of.dates }, (_, n) => {

@@ -1,15 +1,9 @@
 /** Runs in a child process: footprints of rectangles in reference systems. */
 import gdal from 'gdal-async';
-import type { Job } from '../../child/in-child.ts';
-import { footprintOf, type Footprint } from '../../raster/footprint.ts';
-import { toLonLat } from '../../raster/lon-lat.ts';
-
-/** North-western corner, width and height in the units of the CRS. */
-export interface ProjectedPlace {
-  readonly epsg: number;
-  readonly origin: readonly [number, number];
-  readonly size: readonly [number, number];
-}
+import type { Job } from '../../src/child/in-child.ts';
+import { footprintOf, type Footprint } from '../../src/raster/footprint.ts';
+import { toLonLat } from '../../src/raster/lon-lat.ts';
+import type { ProjectedPlace } from '../../src/sandbox/stac/seed.ts';
 
 const job: Job<readonly ProjectedPlace[], (Footprint | null)[]> = (places) =>
   places.map(({ epsg, origin: [west, north], size: [width, height] }) => {
