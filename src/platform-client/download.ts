@@ -18,6 +18,8 @@ export interface Download {
   /** The file to write. It is unusable until it is whole. */
   readonly path: string;
   readonly maxBytes: number;
+  /** Time without a byte after which the download fails, in ms. Default: 60,000. */
+  readonly idleMs?: number;
   /** `totalBytes` is null where the platform does not say. */
   readonly onProgress?: (bytes: number, totalBytes: number | null) => void;
 }
@@ -38,8 +40,7 @@ function redirectOf({ headers }: AxiosResponse, from: URL): string {
   return URL.canParse(location, from.href) ? new URL(location, from.href).href : location;
 }
 
-/** Without a byte for this long the connection is given up. */
-const idleMs = 60_000;
+const defaultIdleMs = 60_000;
 
 /** The address that a link leads to. Throws `DownloadError` for one that may not be fetched. */
 export function requireAllowed(href: string, allowedOrigins: readonly string[]): URL {
@@ -66,7 +67,7 @@ export async function downloadTo(
 /** Redirects of one link that are followed, each to an allowed origin. */
 const maxRedirects = 3;
 
-interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
+interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'idleMs' | 'onProgress'> {
   readonly url: URL;
   readonly endpoint: string;
   /** Default GET. */
@@ -89,7 +90,17 @@ const decoders: Readonly<Record<string, () => Transform>> = {
  * file at `path` as it is.
  */
 export async function fetchTo(
-  { url, endpoint, method = 'GET', headers = {}, path, maxBytes, onProgress, allowedOrigins = [] }: Fetch,
+  {
+    url,
+    endpoint,
+    method = 'GET',
+    headers = {},
+    path,
+    maxBytes,
+    idleMs = defaultIdleMs,
+    onProgress,
+    allowedOrigins = [],
+  }: Fetch,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const deadline = startDeadline(idleMs, signal);

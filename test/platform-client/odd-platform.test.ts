@@ -250,3 +250,25 @@ describe('a wire profile', () => {
     expect(() => wireProfile(changes)).toThrow(/stands in the body, and a GET has none/);
   });
 });
+
+describe('an answer that is too large', () => {
+  const large = `{"id":"${'x'.repeat(5 * 1024 * 1024)}"}`;
+  const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
+  test.each([
+    ['says its length', `${head}Content-Length: ${large.length}\r\n\r\n${large}`],
+    ['does not say its length', `${head}Connection: close\r\n\r\n${large}`],
+  ])('and %s is refused, and not read again', async (_name, answer) => {
+    const { calls, server } = await start([answer]);
+    await expect(calls.userDetail()).rejects.toMatchObject({
+      code: 'unexpected_answer',
+      message: expect.stringContaining('answered with more than 4194304 bytes') as string,
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+test("a Retry-After that is a date counts from the platform's own clock", async () => {
+  const [now, later] = ['Mon, 02 Mar 2020 10:00:00 GMT', 'Mon, 02 Mar 2020 10:00:30 GMT'];
+  const { calls } = await start([json(503, {}, { Date: now, 'Retry-After': later })], { retry: { retries: 0 } });
+  await expect(calls.userDetail()).rejects.toMatchObject({ platformStatus: 503, retryAfterMs: 30_000 });
+});

@@ -1,12 +1,13 @@
 /** A disk that fills up, and has room again: every call says so, nothing is lost, and nobody has to restart anything. */
-import { rm } from 'node:fs/promises';
+import { rm, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { mountSmallDisk } from '../../lab/drill/small-disk.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
-import { finalStatus, uploadDirectly } from '../support/files.ts';
+import { completeFile, finalStatus, generateUpload, sendFileChunk, uploadDirectly } from '../support/files.ts';
 import { makeFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
-import { openUpload, sendChunk, sendComplete, startSandbox } from '../support/sandbox.ts';
+import { openUpload, sendChunk, sendComplete, someBytes, startSandbox } from '../support/sandbox.ts';
 import { needing, smallDisk } from '../support/needs.ts';
 
 const folder = await makeFolder();
@@ -57,5 +58,24 @@ describe('a disk that is full', needing(smallDisk(disk)), () => {
         ({ endpoint, delivered }) => endpoint === 'operation.status' && delivered,
       ),
     ).toHaveLength(1);
+  });
+
+  test('at the completion, for a part that came before its turn: nothing is lost, and the upload completes when there is room', async () => {
+    const sandbox = await startSandbox({ dataDir: folder, freeBytes: async () => 2 ** 40 });
+    const upload = await generateUpload(sandbox);
+    const [first, second] = [someBytes(1_000), someBytes(8 * 1024 * 1024, 2)];
+    expect((await sendFileChunk(sandbox, upload, 2, second)).status).toBe(200);
+    await disk!.fill();
+    const filler = join(folder, 'filler');
+    // Room for the first part and the database, and not for another copy of the second.
+    await truncate(filler, (await stat(filler)).size - 3 * 1024 * 1024);
+    expect((await sendFileChunk(sandbox, upload, 1, first)).status).toBe(200);
+    const size = first.length + second.length;
+    const refused = await completeFile(sandbox, upload, size);
+    expect([refused.status, refused.body.code]).toEqual([507, 'insufficient_storage']);
+
+    await disk!.empty();
+    const completed = await completeFile(sandbox, upload, size);
+    expect([completed.status, completed.body.size]).toEqual([200, size]);
   });
 });

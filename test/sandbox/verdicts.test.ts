@@ -64,3 +64,26 @@ test('only new calls are read again, and deleted ones are forgotten', async () =
   await verdicts.read(['launch', 'launch']);
   expect(reads).toEqual([3, 1, 0]);
 });
+
+test('a launch that was evicted is judged by all its calls, and so is one whose verdict alone was kept', () => {
+  const traces = new Map(['a', 'b', 'c'].map((id) => [id, traceOf(4)]));
+  const trace = {
+    ...traces.get('a')!.trace,
+    extent: (id: string) => traces.get(id)!.trace.extent(id),
+    calls: (id: string, afterId?: number, limit?: number | null) => traces.get(id)!.trace.calls(id, afterId, limit),
+  } as unknown as Trace;
+  for (const limits of [
+    { verdicts: 1, calls: 100 },
+    { verdicts: 100, calls: 6 },
+  ]) {
+    const verdicts = new Verdicts(trace, rulesOf(assumedLimits), limits);
+    for (const id of traces.keys()) verdicts.of(id);
+    // One more call of the launch that was used least recently.
+    const { stored } = traces.get('a')!;
+    stored.push(poll(stored.length + 1));
+    const { count, verdict } = verdicts.of('a');
+    const fresh = new Verdicts(trace, rulesOf(assumedLimits)).of('a');
+    expect([count, verdict]).toEqual([fresh.count, fresh.verdict]);
+    expect(count).toBe(stored.length);
+  }
+});

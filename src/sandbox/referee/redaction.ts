@@ -68,7 +68,10 @@ const formsOf = (secret: string): string[] => [
   encodeURIComponent(secret),
   ...(secret.length < shortSecret
     ? []
-    : (['base64', 'base64url', 'hex'] as const).map((encoding) => Buffer.from(secret).toString(encoding))),
+    : [
+        ...(['base64', 'base64url', 'hex'] as const).map((encoding) => Buffer.from(secret).toString(encoding)),
+        Buffer.from(secret).toString('hex').toUpperCase(),
+      ]),
 ];
 
 /** An app may put a secret where it does not belong; the trace must not keep it. */

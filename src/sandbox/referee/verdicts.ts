@@ -5,7 +5,11 @@ import { inOrder, type TracedCall } from './traced-call.ts';
 import { judge, nothingMissing, type Verdict } from './verdict.ts';
 
 /** Limits of the cache: verdicts, and calls of all of them together. The least recently used entries go first. */
-const most = { verdicts: 500, calls: 50_000 };
+interface CacheLimits {
+  readonly verdicts: number;
+  readonly calls: number;
+}
+const defaultLimits: CacheLimits = { verdicts: 500, calls: 50_000 };
 
 /** Number of calls that are read before other requests are answered. */
 const portion = 5_000;
@@ -22,11 +26,13 @@ interface Known {
 export class Verdicts {
   #trace: Trace;
   #rules: readonly Rule[];
+  #limits: CacheLimits;
   #known = new Map<string, Known>();
 
-  constructor(trace: Trace, rules: readonly Rule[]) {
+  constructor(trace: Trace, rules: readonly Rule[], limits = defaultLimits) {
     this.#trace = trace;
     this.#rules = rules;
+    this.#limits = limits;
     trace.beforeForgetting((launchId, lastId) => this.#keepViolations(launchId, lastId));
   }
 
@@ -82,8 +88,8 @@ export class Verdicts {
   }
 
   #makeRoom(): void {
-    for (const oldest of this.#known.keys()) if (this.#known.size > most.verdicts) this.#known.delete(oldest);
-    let room = most.calls;
+    for (const oldest of this.#known.keys()) if (this.#known.size > this.#limits.verdicts) this.#known.delete(oldest);
+    let room = this.#limits.calls;
     for (const judged of [...this.#known.values()].reverse()) {
       room -= judged.calls?.length ?? 0;
       if (room < 0) judged.calls = null;

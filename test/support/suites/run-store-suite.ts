@@ -297,6 +297,24 @@ export function runStoreSuite(
     await endAllOf('turns');
   });
 
+  check('an owner that comes when all that wait have high turns begins with the first of them', async () => {
+    const approved = async (owner: string) => {
+      const run = await store.claim((await added({ owner, stepId: 'late' })).id, 'late');
+      return store.transition(await store.transition(run!, 'AWAITING_APPROVAL', { operationId: 'o' }), 'APPROVED');
+    };
+    const can = ['late@1.0.0'];
+    const early = [await approved('early'), await approved('early'), await approved('early')];
+    const turns = [];
+    for (const run of early) turns.push(await store.handOver(run));
+    for (const { id } of early.slice(0, 2)) {
+      const next = await store.claimNext('late', can);
+      expect(next?.id).toBe(id);
+      await store.transition(next!, 'PROCESSING');
+    }
+    expect(await store.handOver(await approved('comes late'))).toBe(turns[2]);
+    await endAllOf('late');
+  });
+
   /** Cancels the runs of a worker, so that later tests do not see them. */
   async function endAllOf(worker: string): Promise<void> {
     for (const id of (await store.heldBy(worker)).keys()) await store.transition((await store.find(id))!, 'CANCELLED');
