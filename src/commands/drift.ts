@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedProfile, isLoopbackName, KitError, type WireProfile } from '../contract/index.ts';
-import { compare, judge, observe, unmadeOf, type Observations } from '../drift/compare.ts';
+import { baselineProblem, compare, judge, observe, unmadeOf, unseenOf, type Observations } from '../drift/compare.ts';
 import { coverageOf } from '../drift/coverage.ts';
 import { creations } from '../drift/probes.ts';
 import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
@@ -32,8 +32,10 @@ const usage = `usage: ${scriptCommand('drift')} --platform URL [options]: compar
   --json FILE      Write the whole report to this file
 
 Levels above read need an identity token of a launch: PLATFORM_TOKEN, or the token that you paste. Exits 0 only if the
-differences are those expected (docs/drift.md).`;
+differences are those expected, and with 2 if its own sandbox failed (docs/drift.md).`;
 
+/** `noBaseline`: the command's own sandbox failed, so there is no verdict. */
+const exitStatus = { asExpected: 0, differs: 1, noBaseline: 2 } as const;
 const wrong = (message: string) => wrongArguments(message, usage);
 const approvalMs = 30 * 60_000;
 /** Time that the person gets if nobody can read the answer, in milliseconds. */
@@ -82,15 +84,24 @@ export default defineCommand(import.meta, {
     });
     try {
       const expected = await observe(own.target, seenLevel);
+      const problem = baselineProblem(expected, seenLevel);
+      if (problem !== null) {
+        console.error(problem);
+        return exitStatus.noBaseline;
+      }
       const found: Observations = 'exchanges' in other ? other : await observe(other, level);
       const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
       const unmade = unmadeOf(found, seenLevel);
+      const unseen = unseenOf(expected, found);
+      // A record is of the probes that its release had.
+      const isPartial = unmade.length > 0 || (record === null && unseen.length > 0);
       const report: DriftReport = {
         format: 'marketplace-drift/1',
         platform: values.platform ?? values.against ?? '',
         level: seenLevel,
-        result: resultOf(unknown, unmade.length > 0),
+        result: resultOf(unknown, isPartial),
         unmade,
+        unseen,
         differences: unknown,
         gone,
         assumptions: judge(found, expected, unknown),
@@ -103,7 +114,7 @@ export default defineCommand(import.meta, {
       if (values.json !== undefined) await write(values.json, { ...report, exchanges: found.exchanges });
       if (values.record !== undefined)
         await write(values.record, { format: 'marketplace-drift-record/1', level, ...found });
-      return isAsExpected(report) ? 0 : 1;
+      return isAsExpected(report) ? exitStatus.asExpected : exitStatus.differs;
     } finally {
       await own.close();
       await scratch.remove();

@@ -60,13 +60,40 @@ export function unmadeOf({ missing }: Observations, level: Level): string[] {
   );
 }
 
-/** Returns the differences of a platform (`found`) from the sandbox (`expected`). */
+/** Returns the differences of a platform (`found`) from the sandbox (`expected`). An exchange that only the platform has is one. */
 export function compare(expected: Observations, found: Observations): Difference[] {
   const others = keyed(found.exchanges);
-  return [...keyed(expected.exchanges)].flatMap(([key, exchange]) => {
+  const differences = [...keyed(expected.exchanges)].flatMap(([key, exchange]) => {
     const other = others.get(key);
     return other ? differencesOf(exchange, other) : [];
   });
+  return [
+    ...differences,
+    ...alone(found, expected).map((exchange): Difference => ({
+      ...{ exchange: exchange.name, fact: 'exchange', expected: null, found: 'made', verdict: 'richer' },
+      ...placeOf(exchange, exchange, 'exchange'),
+    })),
+  ];
+}
+
+/** Exchanges that only the sandbox has, although their probes could be made: a record of another release lacks them. */
+export function unseenOf(expected: Observations, found: Observations): string[] {
+  return alone(expected, found).map(({ name }) => `${name}: the platform, or its record, has no such exchange`);
+}
+
+/** Reason why a baseline is none; null if each probe of the level was made. */
+export function baselineProblem(baseline: Observations, level: Level): string | null {
+  const unmade = unmadeOf(baseline, level);
+  return unmade.length === 0 && baseline.exchanges.length > 0
+    ? null
+    : `the sandbox of this command could not be probed, so nothing was compared:${unmade.map((line) => `\n  ${line}`).join('')}\nRun drift again. If the same probes fail, report it to the kit.`;
+}
+
+/** Exchanges whose names only one side has. Of polls, the sides have different numbers. */
+function alone({ exchanges }: Observations, other: Observations): Exchange[] {
+  const names = new Set(other.exchanges.map(({ name }) => name));
+  const own = exchanges.filter(({ name }) => !names.has(name) && other.missing[probeOf(name)] === undefined);
+  return [...new Map(own.map((exchange) => [exchange.name, exchange])).values()];
 }
 
 /** Several may have one name: told apart by what a note is of, and by their order. */

@@ -22,6 +22,8 @@ export interface DriftReport {
   readonly missing: Readonly<Record<string, string>>;
   /** Probes of the level that could not be made, with the reason. */
   readonly unmade: readonly string[];
+  /** Exchanges of the sandbox that the platform or its record does not have. Those that a record lacks do not count. */
+  readonly unseen: readonly string[];
 }
 
 /** Takes what is known out of the differences, and tells what is known and not there. */
@@ -102,7 +104,7 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
     lines.push('');
   }
   for (const { exchange, fact } of report.gone) lines.push(`EXPECTED, AND NOT SO  ${exchange} ${fact}`, '');
-  for (const call of report.unmade) lines.push(`NOT OBSERVED  ${call}`, '');
+  for (const call of [...report.unmade, ...report.unseen]) lines.push(`NOT OBSERVED  ${call}`, '');
   lines.push('assumptions');
   for (const { id, verdict, reason } of report.assumptions)
     lines.push(`  ${verdict.padEnd(14)} ${id}${reason === null ? '' : `  (${reason})`}`);

@@ -28,6 +28,8 @@ export interface Target {
   readonly apiKey: string;
   readonly profile: WireProfile;
   readonly pace: Pace;
+  /** Time limit for an answer, ms. Default: 30,000. */
+  readonly answerMs?: number;
   /** An identity token of a launch. Asked for once, of a level above `read`. */
   token(): Promise<string>;
   /** Resolves when the user has approved. `token`: the one that holds by now. */
@@ -66,7 +68,7 @@ export interface RawRequest {
   readonly isOfApp?: boolean;
 }
 
-const timeoutMs = 30_000;
+const defaultAnswerMs = 30_000;
 const maxBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
 /** Redacting shorter names would remove ordinary words from a report. */
@@ -146,11 +148,13 @@ export class Conversation {
     const url = /^https?:/.test(request.path) ? request.path : `${this.target.url}${request.path}`;
     const ask = async () => {
       await this.#turn();
-      return exchange(url, { ...request, headers }).catch((error: unknown): RawAnswer => {
-        // Without any earlier response there is nothing to compare. A later broken connection says nothing about the interface.
-        if (this.exchanges.length === 0) throw error;
-        throw new NotObserved(error instanceof Error ? error.message : 'there was no answer');
-      });
+      return exchange(url, { ...request, headers }, this.target.answerMs ?? defaultAnswerMs).catch(
+        (error: unknown): RawAnswer => {
+          // Without any earlier response there is nothing to compare. A later broken connection says nothing about the interface.
+          if (this.exchanges.length === 0) throw error;
+          throw new NotObserved(error instanceof Error ? error.message : 'there was no answer');
+        },
+      );
     };
     let answer = await ask();
     // A rate limit is no difference of the interface: wait, and ask again.
@@ -233,7 +237,7 @@ function textsOf(value: unknown): string[] {
 }
 
 /** Returns the strings of a JSON value that may be tokens: long ones that are no times. */
-const longTexts = (value: unknown): string[] =>
+export const longTexts = (value: unknown): string[] =>
   textsOf(value).filter((text) => text.length >= 16 && Number.isNaN(Date.parse(text)));
 
 /** Returns the parts of a response that the app uses. A readable response without them is useless. */
@@ -310,7 +314,7 @@ async function readBytes(content: { open(): AsyncIterable<Uint8Array> }): Promis
 }
 
 /** One request over a connection of its own. Throws `KitError` where nothing answers. */
-function exchange(address: string, request: RawRequest): Promise<RawAnswer> {
+function exchange(address: string, request: RawRequest, timeoutMs: number): Promise<RawAnswer> {
   const url = new URL(address);
   const send = url.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {

@@ -233,6 +233,27 @@ test('a level sends no more than it says', { timeout: 900_000 }, async () => {
   });
 });
 
+test.each([
+  [
+    'under another name breaks the app',
+    'token',
+    [['the token after it', 'is in the answer under a name that the wire profile does not read', 'breaks the app']],
+  ],
+  [
+    'without an end is no number of minutes',
+    'expiresAt',
+    [['lives on', 'for a time that the answer does not say', 'differs']],
+  ],
+])('a renewed token %s', { timeout: 900_000 }, async (_what, field, wanted) => {
+  const route = { method: 'POST', path: /\/token\/[^/]+\/renew$/ };
+  const seen = await seenThrough([{ route, change: { kind: 'rename', on: 'success', field } }]);
+  const own = compare(expected, seen).filter(({ exchange }) =>
+    /^renew-token\/(renewed-token|token-life)$/.test(exchange),
+  );
+  const told = own.map(({ fact, found, verdict }) => [fact, found, verdict]);
+  expect(told).toEqual(expect.arrayContaining(wanted));
+});
+
 test('a key that is refused: nothing is called the same', { timeout: 900_000 }, async () => {
   const seen = await observe({ ...targetAt(platform.url), apiKey: 'wrong' }, 'read');
   const judged = judge(seen, expected, compare(expected, seen));

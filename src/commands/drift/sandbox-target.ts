@@ -6,6 +6,9 @@ import { startOwnSandbox } from '../own-sandbox.ts';
 /** Nobody answers there, and nobody asks it: a launch needs an address. */
 const noApp = 'http://127.0.0.1:9/launch';
 
+/** Time limit for an answer of the sandbox in this process. It is late only if the machine is busy. */
+const ownAnswerMs = 10 * 60_000;
+
 /** A sandbox of its own, as something to probe. */
 export async function sandboxTarget(
   folder: string,
@@ -20,6 +23,7 @@ export async function sandboxTarget(
       apiKey,
       profile,
       pace: unpaced,
+      answerMs: ownAnswerMs,
       token: () => (token ??= control.launch(noApp).then((launch) => launch.token)),
       approve: async (operationId) => void (await control.approve(operationId)),
     },

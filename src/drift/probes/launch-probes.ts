@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { limits } from '../../contract/index.ts';
 import { jsonOf, type RawAnswer } from '../facts.ts';
+import { longTexts } from '../target.ts';
 import { launchPlace, needed, nobody, probe, readable } from './probe.ts';
 
 /** They need a token, and make an operation. */
@@ -78,8 +79,27 @@ export const launch = [
     const minutes = Math.round((Date.parse(expiresAt ?? '') - before) / 60_000);
     const wanted = limits.tokenLifetimeMs / 60_000;
     at.note('renew-token/token-life', {
-      'lives on': Math.abs(minutes - wanted) <= 1 ? `${wanted} minutes` : `${minutes} minutes`,
+      'lives on': Number.isNaN(minutes)
+        ? 'for a time that the answer does not say'
+        : Math.abs(minutes - wanted) <= 1
+          ? `${wanted} minutes`
+          : `${minutes} minutes`,
     });
     if (next !== undefined) at.renewed(next);
+    // An app that misses the new token goes on with the old one, which soon ends.
+    const isMissed = next === undefined && longTexts(jsonOf(renewed)).length > 0;
+    const after = isMissed ? null : await at.call('renew-token/after it', 'userDetail', { token: await at.token() });
+    at.note(
+      'renew-token/renewed-token',
+      {
+        'the token after it':
+          after === null
+            ? 'is in the answer under a name that the wire profile does not read'
+            : after.status < 300
+              ? 'works'
+              : `is refused (${after.status})`,
+      },
+      'renewToken',
+    );
   }),
 ];

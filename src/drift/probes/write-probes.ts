@@ -203,7 +203,7 @@ export const write = [
       const { calls } = at.target.profile;
       const models = await at.call('run-inference/models', 'listModels', {});
       at.exchanges.pop();
-      const [model] = readable(() => calls.listModels.decode(jsonOf(models)));
+      const [model] = Object.values(readable(() => calls.listModels.decode(jsonOf(models))));
       const answer = await at.call('run-inference/started', 'runInference', {
         modelId: needed(model?.id, 'model'),
         fileId,
