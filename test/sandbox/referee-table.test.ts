@@ -137,6 +137,13 @@ describe('a verdict', () => {
     ['the same call 800 ms after Retry-After: 1', [create(0, { status: 429, detail: { retryAfterSeconds: 1 } }), create(800)], []],
     ['the same call 799 ms after Retry-After: 1', [create(0, { status: 429, detail: { retryAfterSeconds: 1 } }), create(799)], ['retry-after: warning']],
     ['another upload meanwhile', [...begun, chunk(6_100, 1, { status: 503, detail: { retryAfterSeconds: 9 } }), chunk(6_200, 1, { detail: { uploadId: 'u2', key: 'k2' } })].concat(initiate(6_001, { detail: { uploadId: 'u2', key: 'k2' } })), []],
+    // one-operation
+    ['a second operation, and the first is left', [create(0), create(1_000, { detail: { operationId: 'next' } }), ...[3_500, 6_000].map((at) => poll(at, 'REQUESTED', { detail: { operationId: 'next' } }))], ['one-operation: warning']],
+    ['a second operation after a lost answer', [create(0, { delivered: false, status: 200 }), create(1_000, { detail: { operationId: 'next' } }), ...[3_500, 6_000].map((at) => poll(at, 'APPROVED', { detail: { operationId: 'next' } }))], ['one-operation: warning']],
+    ['the same operation again after a lost answer', [create(0, { delivered: false, status: 200 }), create(1_000), poll(3_500), poll(6_000)], []],
+    ['two operations, each polled', [create(0), create(1_000, { detail: { operationId: 'next' } }), ...[3_500, 6_000].flatMap((at) => [poll(at), poll(at + 1_000, 'REQUESTED', { detail: { operationId: 'next' } })])], []],
+    ['a second operation just now', [create(0), poll(2_500), create(3_000, { detail: { operationId: 'next' } }), poll(5_500, 'REQUESTED', { detail: { operationId: 'next' } })], []],
+    ['a second operation after the first was rejected', [create(0), poll(2_500, 'REJECTED'), create(3_000, { detail: { operationId: 'next' } }), ...[5_500, 8_000].map((at) => poll(at, 'REQUESTED', { detail: { operationId: 'next' } }))], []],
     // further edges of each rule
     ['a first poll at once', [create(0), poll(100), poll(2_600)], []],
     ['polls of two operations in turn', [create(0), poll(2_000), poll(3_000, 'REQUESTED', { detail: { operationId: 'other' } }), poll(4_500), poll(5_500, 'REQUESTED', { detail: { operationId: 'other' } })], []],
@@ -188,6 +195,15 @@ describe('a verdict', () => {
     ['data of an item after the approval', [create(0), poll(2_500, 'APPROVED'), { at: 3_000, endpoint: 'stac.data', detail: { ...approved, itemId: 'i' } }], []],
   ])('%s', (_what, rows, expected) => {
     expect(found(rows)).toEqual(expected);
+  }); // oxfmt-ignore
+
+  test.each<[what: string, rows: readonly Row[], expected: string, advice: RegExp]>([
+    ['a new upload in the middle', [...begun, chunk(6_100, 1), initiate(6_200, { detail: { uploadId: 'u2', key: 'k2' } }), chunk(6_300, 2, { status: 409, detail: { uploadId: 'u2', key: 'k2' } })], 'the uploadId and key of those parts', /send all parts again, from 1 on/],
+    ['a wrong size', [...begun, chunk(6_100, 1), chunk(6_200, 2), complete(6_300, 205)], 'a fileSize of 200, the sum of the parts', /as fileSize, which was 200/],
+    ['names of nobody', [...begun, chunk(6_100, 1, { status: 404, detail: { uploadId: 'x', key: 'y' } })], 'both as initiate answered them', /Keep the uploadId and key/],
+  ])('%s: the words say how to mend it', (_what, rows, expected, advice) => {
+    const violations = judge(callsOf(rows)).rules.flatMap((rule) => rule.violations);
+    expect(violations[0]).toMatchObject({ expected, advice: expect.stringMatching(advice) as string });
   }); // oxfmt-ignore
 
   test.each<[what: string, rows: readonly Row[]]>([

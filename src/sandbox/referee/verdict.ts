@@ -4,6 +4,7 @@ import { chunkOrder } from './rules/chunk-order.ts';
 import { noWorkAfterRefusal } from './rules/no-work-after-refusal.ts';
 import { pollInterval } from './rules/poll-interval.ts';
 import { noDataBeforeApproval } from './rules/no-data-before-approval.ts';
+import { oneOperation } from './rules/one-operation.ts';
 import { pollStops } from './rules/poll-stops.ts';
 import { retryAfter } from './rules/retry-after.ts';
 import type { Finding, Rule, Violation } from './rules/rule.ts';
@@ -26,7 +27,7 @@ export const rulesOf = (limits: Pick<WireLimits, 'pollIntervalMs'>): readonly Ru
 export const rules = rulesOf(assumedLimits);
 
 /** Habits of well-made apps that the protocol does not explicitly require: separate from the rules, and not part of the result. */
-export const advisories: readonly Rule[] = [noDataBeforeApproval, retryAfter];
+export const advisories: readonly Rule[] = [noDataBeforeApproval, oneOperation, retryAfter];
 
 export const results = ['passed', 'warning', 'failed', 'not_exercised'] as const;
 export type Result = (typeof results)[number];
@@ -129,12 +130,12 @@ function resultOf({
   return isExercised ? 'passed' : 'not_exercised';
 }
 
-function view({ severity, calls, seen, expected }: Violation, { advice }: Rule) {
+function view({ severity, calls, seen, expected, advice }: Violation, rule: Rule) {
   return {
     severity,
     calls: calls.map(({ id, at, endpoint, status }) => ({ id, at: iso(at), endpoint, status })),
     seen,
     expected,
-    advice,
+    advice: advice ?? rule.advice,
   };
 }

@@ -27,11 +27,12 @@ function judgeUpload({ uploadId, key, calls }: TracedUpload): Violation[] {
   let completed: { readonly call: TracedCall; readonly lastPart: number } | null = null;
   const fail = (seen: string, expected: string, ...shown: TracedCall[]) =>
     violations.push({ severity: 'failed', calls: shown, seen, expected });
+  const advise = (violation: Omit<Violation, 'severity'>) => violations.push({ severity: 'failed', ...violation });
 
   for (const call of calls) {
     const { partNumber, size, code } = call.detail;
     if (call.endpoint === 'upload.complete') {
-      judgeComplete(call, lastAnswered, received, fail);
+      judgeComplete(call, lastAnswered, received, fail, advise);
       completed ??= { call, lastPart };
       continue;
     }
@@ -111,6 +112,7 @@ function judgeComplete(
   lastAnswered: TracedCall | null,
   received: Received,
   fail: (seen: string, expected: string, ...shown: TracedCall[]) => void,
+  advise: (violation: Omit<Violation, 'severity'>) => void,
 ): void {
   const expected = 'complete only after all chunks were uploaded';
   if (received.isEmpty) return fail('complete without a chunk', expected, complete);
@@ -124,5 +126,10 @@ function judgeComplete(
     );
   const { fileSize } = complete.detail;
   if (fileSize !== undefined && received.bytes !== null && received.bytes < fileSize)
-    fail(`complete of ${fileSize} bytes when ${received.bytes} had come`, expected, complete);
+    advise({
+      calls: [complete],
+      seen: `complete of ${fileSize} bytes when ${received.bytes} had come`,
+      expected: `a fileSize of ${received.bytes}, the sum of the parts`,
+      advice: `Send the sum of the bytes of all parts as fileSize, which was ${received.bytes}, or send the parts that are missing.`,
+    });
 }

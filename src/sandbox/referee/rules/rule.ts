@@ -8,6 +8,8 @@ export interface Violation {
   readonly seen: string;
   /** Behaviour that the clause requires. */
   readonly expected: string;
+  /** Change that mends this violation. Default: the advice of the rule. */
+  readonly advice?: string;
 }
 
 export interface Finding {

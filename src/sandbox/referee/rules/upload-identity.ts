@@ -1,6 +1,10 @@
 import type { Rule, Violation } from './rule.ts';
 import { followUploads, type NamedUpload } from './uploads.ts';
 
+const ofAnother = 'of another upload than the parts before it';
+const sendAllParts =
+  'After another initiate, send all parts again, from 1 on, with the new uploadId and key; or go on with the earlier ones. Each upload has its own parts.';
+
 export const uploadIdentity: Rule = {
   id: 'upload-identity',
   clause: '4.8, rule 3',
@@ -16,23 +20,23 @@ export const uploadIdentity: Rule = {
     );
     const violations = judged.flatMap((namedUpload): Violation[] => {
       const seen = whatChanged(namedUpload);
-      return seen === null
-        ? []
-        : [
-            {
-              severity: 'failed',
-              calls: [namedUpload.call],
-              seen: `${namedUpload.call.endpoint} ${seen}`,
-              expected: 'both as initiate answered them',
-            },
-          ];
+      if (seen === null) return [];
+      const violation = {
+        ...{ severity: 'failed' as const, calls: [namedUpload.call] },
+        seen: `${namedUpload.call.endpoint} ${seen}`,
+      };
+      return [
+        seen === ofAnother
+          ? { ...violation, expected: 'the uploadId and key of those parts', advice: sendAllParts }
+          : { ...violation, expected: 'both as initiate answered them' },
+      ];
     });
     return { isExercised: judged.some(({ call }) => call.endpoint === 'upload.chunk'), violations };
   },
 };
 
 function whatChanged({ call: { detail }, byId, byKey, meant }: NamedUpload): string | null {
-  if (byId !== null && byId === byKey) return byId === meant ? null : 'of another upload than the parts before it';
+  if (byId !== null && byId === byKey) return byId === meant ? null : ofAnother;
   const missing = [
     ...(detail.uploadId === undefined ? ['uploadId'] : []),
     ...(detail.key === undefined ? ['key'] : []),

@@ -1,0 +1,52 @@
+import { isOk, type TracedCall } from '../traced-call.ts';
+import type { Rule, Violation } from './rule.ts';
+
+/** Status calls of a later operation after which an earlier one without any counts as left. */
+const pollsOfLater = 2;
+
+/** A warning: the interface allows several operations of a launch, but a user sees a request that nobody waits for. */
+export const oneOperation: Rule = {
+  id: 'one-operation',
+  clause: '4.8, step 3',
+  holds: 'no operation is left REQUESTED for another one of the same launch',
+  advice:
+    'Repeat a create call that failed with the same Idempotency-Key, which gives the same operation. The user sees each further operation as another request.',
+  judge(calls) {
+    const created = firstCreates(calls);
+    const violations = created.flatMap((create, i): Violation[] => {
+      const later = created[i + 1];
+      return later !== undefined && isLeftFor(create, later, calls)
+        ? [
+            {
+              severity: 'warning',
+              calls: [create, later],
+              seen: 'a second operation, and no further status call of the first, which stays REQUESTED',
+              expected: 'one operation for one piece of work',
+            },
+          ]
+        : [];
+    });
+    return { isExercised: created.length > 0, violations };
+  },
+};
+
+/** The first call that created each operation, in their order. The answer of a create call may have been lost. */
+function firstCreates(calls: readonly TracedCall[]): TracedCall[] {
+  const first = new Map<string, TracedCall>();
+  for (const call of calls) {
+    const { operationId } = call.detail;
+    if (call.endpoint === 'operation.create' && operationId !== undefined && !first.has(operationId))
+      first.set(operationId, call);
+  }
+  return [...first.values()];
+}
+
+/** True if the app polls the later operation, and never again the earlier one, which nobody has decided. */
+function isLeftFor(create: TracedCall, later: TracedCall, calls: readonly TracedCall[]): boolean {
+  const polls = calls.filter((call) => call.endpoint === 'operation.status' && isOk(call));
+  const ofEarlier = polls.filter(({ detail }) => detail.operationId === create.detail.operationId);
+  const ofLater = polls.filter(({ detail }) => detail.operationId === later.detail.operationId);
+  const isUndecided = ofEarlier.every(({ detail }) => detail.operationStatus === 'REQUESTED');
+  const isPolledStill = ofEarlier.some(({ at }) => at > later.at);
+  return isUndecided && !isPolledStill && ofLater.length >= pollsOfLater;
+}
