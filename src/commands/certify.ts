@@ -20,6 +20,7 @@ import { tableOf, writeReports } from './certify/outputs.ts';
 import { readReport, unmetDemand } from './certify/read-report.ts';
 import { contradiction } from './certify/recheck.ts';
 import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.ts';
+import { isBusy, MachineLoad, shareText } from './certify/machine.ts';
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
@@ -163,6 +164,13 @@ async function certify(options: CertifyOptions): Promise<number> {
         );
       await waitForApp(launchUrl, interruption.signal);
     }
+    const machine = MachineLoad.watch();
+    stops.unshift(() => machine.stop());
+    await machine.ready;
+    if (isBusy(machine.load))
+      console.log(
+        `this machine is busy: ${shareText(machine.load)}. The certifier waits longer, and does not blame the app for what is late`,
+      );
     console.log(`${chosen.length} scenarios side by side; the app polls in real seconds, so this takes a while\n`);
     const startedAt = new Date();
     const reports = await runPlan(chosen, {
@@ -172,6 +180,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       launchUrl,
       tokenField: profile.launchTokenField,
       startRequest,
+      machine: machine.load,
       signal: interruption.signal,
       onStatus: (scenario, status) =>
         status !== 'RUNNING' &&

@@ -18,8 +18,6 @@ export interface Download {
   /** The file to write. It is unusable until it is whole. */
   readonly path: string;
   readonly maxBytes: number;
-  /** Time without a byte after which the download fails, in ms. Default: 60,000. */
-  readonly idleMs?: number;
   /** `totalBytes` is null where the platform does not say. */
   readonly onProgress?: (bytes: number, totalBytes: number | null) => void;
 }
@@ -40,6 +38,7 @@ function redirectOf({ headers }: AxiosResponse, from: URL): string {
   return URL.canParse(location, from.href) ? new URL(location, from.href).href : location;
 }
 
+/** Time without a byte after which a download fails, in ms. */
 const defaultIdleMs = 60_000;
 
 /** The address that a link leads to. Throws `DownloadError` for one that may not be fetched. */
@@ -57,9 +56,10 @@ export function requireAllowed(href: string, allowedOrigins: readonly string[]):
 export async function downloadTo(
   { href, allowedOrigins, ...wanted }: Download,
   signal: AbortSignal | undefined,
+  idleMs = defaultIdleMs,
 ): Promise<void> {
   await fetchTo(
-    { ...wanted, url: requireAllowed(href, allowedOrigins), endpoint: 'stac.data', allowedOrigins },
+    { ...wanted, idleMs, url: requireAllowed(href, allowedOrigins), endpoint: 'stac.data', allowedOrigins },
     signal,
   );
 }
@@ -67,7 +67,9 @@ export async function downloadTo(
 /** Redirects of one link that are followed, each to an allowed origin. */
 const maxRedirects = 3;
 
-interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'idleMs' | 'onProgress'> {
+interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
+  /** Default: 60,000. */
+  readonly idleMs?: number;
   readonly url: URL;
   readonly endpoint: string;
   /** Default GET. */

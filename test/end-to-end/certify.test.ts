@@ -320,7 +320,7 @@ test('the table says that the machine was too busy, if the plan did not pass and
       ],
       advisories: [],
     }) as unknown as ScenarioReport;
-  const advice = 'This machine was too busy: the sandbox was late in 1 judgements.';
+  const advice = 'This machine was too busy. Run it again on a machine with less work, or with --patience 300.';
   expect(tableOf(report([scenario('the sandbox was late')]))).toContain(advice);
   expect(tableOf(report([scenario()]))).not.toContain('too busy');
 });
@@ -420,7 +420,7 @@ test('two loops burn both cores and the sandbox stands still for 10 s: no accusa
   const { scenarios: seen } = JSON.parse(await readFile(file, 'utf8')) as Report;
   const judged = seen.flatMap(({ rules }) => rules);
   expect(judged.filter(({ result }) => result === 'failed' || result === 'warning')).toEqual([]);
-  expect(run.output()).toMatch(/poll-interval: \d+ of \d+ intervals are not judged .*, because the sandbox was late/);
+  expect(run.output()).toMatch(/poll-interval: some intervals are not judged .*, because the sandbox was late/);
 }, 900_000);
 
 test.each([

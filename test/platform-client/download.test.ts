@@ -22,10 +22,9 @@ async function download(
   const { port } = server.address() as AddressInfo;
   const origin = `http://127.0.0.1:${port}`;
   const path = join(await testFolder(), 'file');
-  await downloadTo(
-    { href: `${origin}/x?signature=s3cr3t`, allowedOrigins: [origin], path, maxBytes: 1e6, ...options },
-    undefined,
-  );
+  const { maxBytes = 1e6, idleMs } = options;
+  const href = `${origin}/x?signature=s3cr3t`;
+  await downloadTo({ href, allowedOrigins: [origin], path, maxBytes }, undefined, idleMs);
   return readFile(path, 'utf8');
 }
 

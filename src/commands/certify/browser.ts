@@ -13,13 +13,15 @@ export class Browser {
   #cookies = new Map<string, string>();
   #signal: AbortSignal;
   #tokenField: string;
+  #answerMs: number;
   /** Name of the app on the page that the launch led to: its `application-name`, or its title; null without either. */
   appName: string | null = null;
 
-  /** `signal` ends what is under way; `tokenField` holds the token of a launch by form. */
-  constructor(signal: AbortSignal, tokenField: string) {
+  /** `signal` ends what is under way; `tokenField` holds the token of a launch by form; `answerMs` limits each request. */
+  constructor(signal: AbortSignal, tokenField: string, answerMs: number) {
     this.#signal = signal;
     this.#tokenField = tokenField;
+    this.#answerMs = answerMs;
   }
 
   /** In form_post mode `token` is posted to the address; in query mode the address holds it. Gives where the launch led. */
@@ -56,12 +58,13 @@ export class Browser {
       ...init,
       redirect: 'manual',
       headers: { ...init.headers, ...(cookie === '' ? {} : { cookie }) },
-      signal: AbortSignal.any([this.#signal, AbortSignal.timeout(30_000)]),
+      signal: AbortSignal.any([this.#signal, AbortSignal.timeout(this.#answerMs)]),
     }).catch((error: unknown) => {
       this.#signal.throwIfAborted();
       throw new OpenError(
         null,
         `the app does not answer at ${address.origin} (${error instanceof Error ? error.name : 'error'})`,
+        error instanceof Error && error.name === 'TimeoutError',
       );
     });
     for (const line of response.headers.getSetCookie()) {
@@ -85,8 +88,11 @@ function nameIn(html: string): string | null {
 export class OpenError extends Error {
   /** Null where nothing answered. */
   readonly status: number | null;
-  constructor(status: number | null, message: string) {
+  /** True if the app may have been too slow. */
+  readonly isTimeout: boolean;
+  constructor(status: number | null, message: string, isTimeout = false) {
     super(message);
     this.status = status;
+    this.isTimeout = isTimeout;
   }
 }

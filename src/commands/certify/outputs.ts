@@ -28,6 +28,8 @@ export async function writeReports(
     );
   }
   if (failed.length > 0) throw new KitError('report_not_written', failed.join('\n'));
+  const written = files.flatMap(([path]) => path ?? []);
+  if (written.length > 0) console.log(`reports: ${written.join(', ')}`);
 }
 
 /** Sentences about the permissions of the app's key, the worst first. */
@@ -138,6 +140,22 @@ export function findingsOf({ scenarios, rules }: Report) {
   return [...ofRules, ...missing].sort((a, b) => Number(b.severity === 'failed') - Number(a.severity === 'failed'));
 }
 
+/** Notes on what the rules could not judge: one line for each kind of note, with the scenarios. */
+function lateLines({ scenarios }: Report): string[] {
+  const notes = scenarios.flatMap(({ id, rules }) =>
+    rules.flatMap(({ rule, note }) =>
+      note === undefined ? [] : [{ id, text: `${rule}: ${note.replace(/^\d+ of \d+ /, 'some ')}` }],
+    ),
+  );
+  return [...Map.groupBy(notes, ({ text }) => text)].map(
+    ([text, own]) => `${text} (${own.map(({ id }) => id).join(', ')})`,
+  );
+}
+
+/** Options that run the interrupted scenarios again. */
+const againOptions = ({ scenarios }: Report) =>
+  scenarios.flatMap(({ id, status }) => (status === 'FINISHED' ? [] : [` --scenario ${id}`])).join('');
+
 const glyphs: Readonly<Record<string, string>> = { passed: '+', warning: '!', failed: 'X', not_exercised: '.' };
 
 /** The table for a terminal. */
@@ -178,9 +196,7 @@ export function tableOf(report: Report): string {
           `${id}: ${rule} (advice): ${first?.seen}; expected: ${first?.expected}\n    ${first?.advice}`,
       ),
   );
-  const late = scenarios.flatMap(({ id, rules: judged }) =>
-    judged.flatMap(({ rule, note }) => (note === undefined ? [] : [`${id}: ${rule}: ${note}`])),
-  );
+  const late = lateLines(report);
   const expected = [
     ...permissionLines(report),
     ...report.expected.met.map((name) => `expected to fail, and did: ${name}`),
@@ -196,10 +212,13 @@ export function tableOf(report: Report): string {
     ...(advice.length > 0 ? ['', ...advice] : []),
     ...(late.length > 0 ? ['', ...late] : []),
     ...(expected.length > 0 ? ['', ...expected] : []),
-    ...(late.length > 0 && report.result !== 'PASSED'
+    ...(late.length > 0 && report.status === 'FINISHED' && report.result !== 'PASSED'
+      ? ['', 'This machine was too busy. Run it again on a machine with less work, or with --patience 300.']
+      : []),
+    ...(report.status === 'INTERRUPTED'
       ? [
           '',
-          `This machine was too busy: the sandbox was late in ${late.length} judgements. Run it again on a quiet machine, or with --patience 300.`,
+          `Interrupted scenarios prove nothing about the app. Run them again on a machine with less work, or with --patience 300:${againOptions(report)}`,
         ]
       : []),
     '',

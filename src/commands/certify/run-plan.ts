@@ -7,7 +7,8 @@ import type { Challenge } from './challenge.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
 import type { Scenario } from './scenarios.ts';
-import { NotSeen, WatchedLaunch } from './watched-launch.ts';
+import { isBusy, shareText, type MachineLoad } from './machine.ts';
+import { MachineTooBusy, NotSeen, WatchedLaunch } from './watched-launch.ts';
 
 export interface PlanOptions {
   readonly sandbox: SandboxAddress;
@@ -17,6 +18,8 @@ export interface PlanOptions {
   readonly tokenField: string;
   readonly startRequest: StartRequest | null;
   readonly patienceMs: number;
+  /** Load of the machine that the app runs on. Default: idle. */
+  readonly machine?: Pick<MachineLoad, 'slowdown'>;
   /** Items that replace `{collectionId}` and `{itemId}` in the start request. Default: nothing replaces them. */
   readonly items?: readonly BroughtItem[];
   /** Users who launch the app. Default: the sandbox's own users. */
@@ -27,6 +30,9 @@ export interface PlanOptions {
   readonly onStatus: (scenario: Scenario, status: Status) => void;
 }
 
+const idle = { slowdown: 1 };
+/** Time limit for an answer of a page of the app. */
+const longestAnswerMs = 30_000;
 const appId = 'under-test';
 /** A launch that failed on the app's or the platform's side is opened again, as its user would. */
 const openTries = 3;
@@ -88,6 +94,10 @@ async function runScenario(
     if (options.signal.aborted) status = 'INTERRUPTED';
     // A failure of the certifier itself says nothing about the app.
     else if (isOwnFailure(error)) [status, missing] = ['INTERRUPTED', { severity: 'warning', message: error.message }];
+    else if (error instanceof OpenError && error.isTimeout && isBusy(options.machine ?? idle)) {
+      const message = `${error.message}. This proves nothing, because the machine was too busy: ${shareText(options.machine ?? idle)}`;
+      [status, missing] = ['INTERRUPTED', { severity: 'warning', message }];
+    }
     // A step that the sandbox refuses, such as an approval that came too late for it, says something of this scenario only.
     else if (error instanceof NotSeen || error instanceof OpenError || error instanceof KitError)
       missing = { severity: scenario.missing, message: error.message };
@@ -98,10 +108,11 @@ async function runScenario(
   return report;
 }
 
-/** True for a failed restart and for a 5xx response of the sandbox. */
-const isOwnFailure = (error: unknown): error is KitError =>
-  error instanceof KitError &&
-  (error.code === 'restart_failed' || (error.code === 'sandbox_error' && error.status >= 500));
+/** True for a failed restart, for a 5xx response of the sandbox, and for a machine that is too busy. */
+const isOwnFailure = (error: unknown): error is Error =>
+  error instanceof MachineTooBusy ||
+  (error instanceof KitError &&
+    (error.code === 'restart_failed' || (error.code === 'sandbox_error' && error.status >= 500)));
 
 /** With the item's names in place of `{collectionId}` and `{itemId}`. */
 function startOn(request: StartRequest | null, item: BroughtItem | undefined): StartRequest | null {
@@ -119,7 +130,7 @@ async function prepare(
   const { launchId, launchUrl, token } = await sandboxCall(options.sandbox, 'launch', {
     body: { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' },
   });
-  const launch = new WatchedLaunch(launchId, options);
+  const launch = new WatchedLaunch(launchId, { machine: idle, ...options });
   if (scenario.tokenAgeMs) await launch.advance(scenario.tokenAgeMs);
   for (const { endpoint, effect, after, times } of scenario.faults ?? [])
     await launch.arm(endpoint, effect, { after, times });
@@ -129,11 +140,16 @@ async function prepare(
 async function open(
   launchUrl: string,
   token: string | null,
-  { startRequest, tokenField, signal }: Pick<PlanOptions, 'startRequest' | 'tokenField' | 'signal'>,
+  {
+    startRequest,
+    tokenField,
+    patienceMs,
+    signal,
+  }: Pick<PlanOptions, 'startRequest' | 'tokenField' | 'patienceMs' | 'signal'>,
 ): Promise<string | null> {
   for (let tries = 1; ; tries++) {
     try {
-      const browser = new Browser(signal, tokenField);
+      const browser = new Browser(signal, tokenField, Math.min(longestAnswerMs, patienceMs));
       const home = await browser.open(launchUrl, token);
       if (startRequest) await browser.start(home, startRequest);
       return browser.appName;

@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { KitError, type OperationStatus } from '../../contract/index.ts';
 import { faultText, type newFault } from '../../sandbox/call/fault.ts';
 import { spanText } from '../../sandbox/marketplace/launch-events.ts';
+import { isBusy, shareText, type MachineLoad } from './machine.ts';
 import { sandboxCall, type SandboxAddress, type SandboxAnswer } from '../../testing/sandbox-call.ts';
 
 export type TracedCall = SandboxAnswer<'getTrace'>['calls'][number];
@@ -13,6 +14,12 @@ export type FaultEndpoint = z.output<typeof newFault>['endpoint'];
 
 /** An event that a scenario waited for did not come. */
 export class NotSeen extends Error {}
+
+/** An event did not come while this machine was too busy for a right app, so it says nothing about the app. */
+export class MachineTooBusy extends Error {}
+
+/** The longest wait for an event on a busy machine, as a multiple of the patience. */
+const longestWait = 10;
 
 const lookEveryMs = 250;
 
@@ -32,12 +39,22 @@ export class WatchedLaunch {
   readonly armed: ArmedFault[] = [];
   #sandbox: SandboxAddress;
   #patienceMs: number;
+  #machine: Pick<MachineLoad, 'slowdown'>;
   #signal: AbortSignal;
 
-  constructor(id: string, options: { sandbox: SandboxAddress; patienceMs: number; signal: AbortSignal }) {
+  constructor(
+    id: string,
+    options: {
+      sandbox: SandboxAddress;
+      patienceMs: number;
+      machine: Pick<MachineLoad, 'slowdown'>;
+      signal: AbortSignal;
+    },
+  ) {
     this.id = id;
     this.#sandbox = options.sandbox;
     this.#patienceMs = options.patienceMs;
+    this.#machine = options.machine;
     this.#signal = options.signal;
   }
 
@@ -173,13 +190,41 @@ export class WatchedLaunch {
     return answer;
   }
 
+  /** Waits for an event. On a busy machine a second counts as the part of it that a program gets. */
   async #until<T>(what: string, look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> {
-    const giveUpAt = performance.now() + this.#patienceMs;
-    for (;;) {
+    const beganAt = performance.now();
+    let waitedMs = 0;
+    let wasBusy = isBusy(this.#machine);
+    for (let lookedAt = beganAt; ;) {
       const seen = await look();
       if (isThere(seen)) return seen;
-      if (performance.now() >= giveUpAt) throw new NotSeen(`${what} within ${this.#patienceMs / 1000} s`);
+      const passedMs = performance.now() - beganAt;
+      if (waitedMs >= this.#patienceMs || passedMs >= longestWait * this.#patienceMs) {
+        const missing = `${what} within ${Math.round(passedMs / 1_000)} s${await this.#lastCall()}`;
+        throw wasBusy
+          ? new MachineTooBusy(
+              `${missing}. This proves nothing, because the machine was too busy: ${shareText(this.#machine)}`,
+            )
+          : new NotSeen(missing);
+      }
       await sleep(lookEveryMs, undefined, { signal: this.#signal });
+      const now = performance.now();
+      waitedMs += (now - lookedAt) / this.#machine.slowdown;
+      lookedAt = now;
+      wasBusy ||= isBusy(this.#machine);
     }
+  }
+
+  /** The last call of the app and its answer, in words. */
+  async #lastCall(): Promise<string> {
+    const calls = await this.calls();
+    const last = calls.at(-1);
+    if (!last) return '; it made no call after the launch';
+    const answer =
+      last.status === null ? 'no answer' : `${last.status}${last.delivered ? '' : ', which did not arrive'}`;
+    const isOpen =
+      calls.some(({ endpoint }) => endpoint === 'upload.chunk') &&
+      calls.every(({ endpoint }) => endpoint !== 'upload.complete');
+    return `; its last call was ${last.endpoint}, answered with ${answer}${isOpen ? ', and it did not complete its upload' : ''}`;
   }
 }
