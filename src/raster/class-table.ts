@@ -10,8 +10,8 @@ export interface RasterClass {
 
 const maxClasses = 256;
 
-/** Colours that are told apart, for classes that have none of their own. */
-export const classColors: readonly (readonly [number, number, number])[] = [
+/** Colours that are told apart, for classes whose labels say nothing of a colour. */
+const classColors: readonly (readonly [number, number, number])[] = [
   [0, 114, 178],
   [230, 159, 0],
   [0, 158, 115],
@@ -23,6 +23,44 @@ export const classColors: readonly (readonly [number, number, number])[] = [
   [150, 150, 150],
   [100, 60, 160],
 ];
+
+/** Colours that maps of land cover give to words. The first match counts. */
+const wordColors: readonly (readonly [RegExp, RasterClass['color']])[] = [
+  [/water|\bsea\b|river|lake|ocean/i, [44, 123, 182]],
+  [/snow|\bice\b|glacier/i, [214, 236, 247]],
+  [/cloud/i, [204, 208, 214]],
+  [/shadow/i, [74, 78, 88]],
+  [/urban|built|building|city|town|road/i, [196, 62, 58]],
+  [/burn|fire/i, [110, 42, 30]],
+  [/crop|field|farm/i, [228, 196, 82]],
+  [/sparse|grass|shrub|meadow/i, [166, 206, 99]],
+  [/dense|forest|tree|wood|vegetation/i, [35, 120, 57]],
+  [/land|soil|bare|sand|ground|rock/i, [196, 168, 120]],
+];
+/** A class with such a label is not drawn: what lies below it shows. */
+const nothing = /^(none|nothing|background|unclassified|no .+)$/i;
+const neutral: RasterClass['color'] = [190, 190, 190];
+
+/** False for a class that says that nothing was found, such as `none`. */
+export const isDrawn = ({ name }: Pick<RasterClass, 'name'>): boolean => !nothing.test(name);
+
+/** The name of a class in a legend. */
+export const legendName = (name: string): string => (isDrawn({ name }) ? name : `${name} (not drawn)`);
+
+/** Classes of a model, from 0, in the `colors` given, or else in those that their labels suggest. No two have one colour by their words. */
+export function classesOfLabels(
+  labels: readonly string[],
+  colors: readonly RasterClass['color'][] | undefined,
+): RasterClass[] {
+  const taken = new Set<RasterClass['color']>();
+  return labels.map((name, value) => {
+    const [, ofWord] = wordColors.find(([word]) => word.test(name)) ?? [];
+    const isFree = ofWord !== undefined && !taken.has(ofWord);
+    if (isFree) taken.add(ofWord);
+    const suggested = isFree ? ofWord : classColors[value % classColors.length]!;
+    return { value, name, color: colors?.[value] ?? (isDrawn({ name }) ? suggested : neutral) };
+  });
+}
 
 /** The classes of a band, by its colour table, and by its category names or the file's metadata `CLASS_<value>`; null where it has no table. */
 export function classesOf(band: gdal.RasterBand): RasterClass[] | null {

@@ -1,7 +1,7 @@
 /** Exports for the server processes. Nothing here loads GDAL, which runs in child processes only. */
 export type { ItemBand, ItemFacts, Reading, Scaling, ValueScale } from './band-reader.ts';
 export { bandNames, bandOfFileName, sensorOfFileNames, type Sensor } from './band-names.ts';
-export { classColors } from './class-table.ts';
+export { classesOfLabels, legendName } from './class-table.ts';
 export { boxOf, footprintOfBox, type Footprint } from './footprint.ts';
 export { rasterExtensions } from './raster-files.ts';
 export { vectorExtensions } from './vector-files.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { KitError } from '../contract/kit-error.ts';
-import { classColors } from '../raster/class-table.ts';
+import { classesOfLabels } from '../raster/class-table.ts';
 import { modelFile, type Model } from '../raster/model/model-file.ts';
 import { estimateCog } from './estimate.ts';
 import { defineStep, z, type AnyStep } from './step.ts';
@@ -48,7 +48,7 @@ export function onnxModel({ folder: given, id, description, ...words }: OnnxMode
       bands: [{ description: 'class', dataType: 'Byte', nodata: 255 }],
       preview: {
         ramp: 'gray',
-        classes: model.labels.map((name, value) => ({ value, name, color: classColors[value % classColors.length]! })),
+        classes: classesOfLabels(model.labels, model.colors),
       },
     },
     needs: () => ({ bands: model.bands }),

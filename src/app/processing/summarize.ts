@@ -2,7 +2,7 @@
 import gdal from 'gdal-async';
 import { BandReader } from '../../raster/band-reader.ts';
 import { openRaster } from '../../raster/open-raster.ts';
-import type { RasterClass } from '../../raster/class-table.ts';
+import { legendName, type RasterClass } from '../../raster/class-table.ts';
 import { toLonLat } from '../../raster/lon-lat.ts';
 import {
   colorBands,
@@ -188,7 +188,7 @@ function sharesOf(
       : [
           {
             value,
-            name: name.slice(0, 200),
+            name: legendName(name.slice(0, 180)),
             color: [red, green, blue] satisfies [number, number, number],
             share: count / valid.length,
           },

@@ -2,7 +2,7 @@
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import type { JobContext } from '../../child/in-child.ts';
-import { classColors } from '../class-table.ts';
+import { classesOfLabels } from '../class-table.ts';
 import type { Grid } from '../cog.ts';
 import type { Model } from './model-file.ts';
 import type { Tile, TileReader } from './tiles.ts';
@@ -54,10 +54,10 @@ export async function writeClassRaster({
     const band = dataset.bands.get(1);
     band.noDataValue = noClass;
     const table = new gdal.ColorTable(gdal.GPI_RGB);
-    model.labels.forEach((_, i) => {
-      const [c1, c2, c3] = classColors[i % classColors.length]!;
-      table.set(i, { c1, c2, c3, c4: 255 });
-    });
+    for (const { value, color } of classesOfLabels(model.labels, model.colors)) {
+      const [c1, c2, c3] = color;
+      table.set(value, { c1, c2, c3, c4: 255 });
+    }
     band.colorTable = table;
     for (const [i, tile] of tiles.entries()) {
       context.signal.throwIfAborted();

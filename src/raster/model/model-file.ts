@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { inferenceTypes } from '../../contract/index.ts';
 
 const numbers = z.array(z.number());
+const byte = z.int().min(0).max(255);
 
 /** `model.json`, beside `model.onnx` in the model's folder. */
 export const modelFile = z
@@ -14,6 +15,8 @@ export const modelFile = z
     active: z.boolean().default(true),
     /** By number of the class, from 0. */
     labels: z.array(z.string().min(1)).min(1).max(255),
+    /** Red, green and blue of each label, 0 to 255. Default: by words such as `water` and `forest`; a label such as `none` is not drawn. */
+    colors: z.array(z.tuple([byte, byte, byte])).optional(),
     /** Names by which the file's bands are found, in the order of the model's input. */
     bands: z.array(z.string().min(1)).min(1).max(64),
     /** Each band becomes (value - mean) / std. Default: as it is. */
@@ -49,6 +52,10 @@ export const modelFile = z
   .refine(({ normalisation }) => !normalisation || normalisation.std.every((deviation) => deviation > 0), {
     path: ['normalisation', 'std'],
     error: 'must be above 0',
+  })
+  .refine(({ labels, colors }) => colors === undefined || colors.length === labels.length, {
+    path: ['colors'],
+    error: 'must have one colour for each label',
   })
   .refine(({ tileSize, overlap }) => overlap * 2 < tileSize, {
     path: ['overlap'],

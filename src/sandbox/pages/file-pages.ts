@@ -1,5 +1,5 @@
 import { Router } from 'express';
-import { classColors } from '../../raster/index.ts';
+import { classesOfLabels, legendName } from '../../raster/index.ts';
 import { sourceTypes } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { FileRecord, Files } from '../uploads/files.ts';
@@ -22,8 +22,12 @@ const filesPerPage = 50;
 const maxUnfit = 10;
 
 /** The classes of a model in the colours that its results have. */
-function classesOf({ labels }: Model): { name: string; color: readonly number[]; note: string }[] {
-  return labels.map((name, i) => ({ name, color: classColors[i % classColors.length] ?? [], note: String(i) }));
+function classesOf({ labels, colors }: Model): { name: string; color: readonly number[]; note: string }[] {
+  return classesOfLabels(labels, colors).map(({ value, name, color }) => ({
+    name: legendName(name),
+    color,
+    note: String(value),
+  }));
 }
 
 function whyUnfit({ status, facts, reason }: FileRecord): string {
