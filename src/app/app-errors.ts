@@ -202,9 +202,14 @@ export const appErrors = {
 
 export type AppErrorCode = keyof typeof appErrors;
 
+const sessionCodes = ['token_revoked', 'token_expired', 'token_not_found', 'token_erased', 'token_unreadable'] as const satisfies readonly AppErrorCode[]; // oxfmt-ignore
+
+/** True if only another launch helps: the session of the failed run has ended. */
+export const needsLaunch = (code: string): boolean => sessionCodes.some((sessionCode) => sessionCode === code);
+
 /** Codes of the app's own findings. A step that reports one of them gets the general code; so with those of `ReportedJobError`. */
 const ofTheApp: ReadonlySet<string> = new Set<AppErrorCode>([
-  'token_revoked', 'token_expired', 'token_not_found', 'token_erased', 'token_unreadable',
+  ...sessionCodes,
   'authentication_failed', 'unauthorized', 'permission_denied', 'redirect_refused', 'intermediary_refused',
   'connection_failed', 'broken_answer', 'unexpected_answer', 'timeout', 'unknown_error', 'injected_fault', 'insufficient_storage',
   'model_failed', 'model_not_there', 'no_platform', 'asset_origin_refused', 'asset_too_large', 'input_too_large',

@@ -228,7 +228,7 @@ async function wireApp(
   app.use(notFound);
   app.use(
     errorBoundary(
-      (view) => pages.render('error', view),
+      (view) => pages.render('error', { ...view, marketplace: config.platformPublicUrl }),
       ({ status, code }) => metrics.observeRefusal(status, code),
     ),
   );

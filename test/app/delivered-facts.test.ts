@@ -62,7 +62,7 @@ test('an index, a conversion and a slope are dated, typed and traced as their in
   expect(index?.properties).toMatchObject({
     datetime: '2002-07-01T12:30:00.000Z',
     layerProperties: {
-      title: 'Normalized difference',
+      title: 'Normalized difference (NDVI)',
       step: 'ndvi',
       sourceItems: [landsat],
       software: { GDAL: expect.any(String) as string },

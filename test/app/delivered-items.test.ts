@@ -46,7 +46,7 @@ const dem = 'jacksboro-dem_2000-02-16';
 const of = (name: string, sourceType: string, unit?: string) => ({ name, sourceType, ...(unit && { unit }) });
 
 const steps: Readonly<Record<string, Expected>> = {
-  ndvi: { from: 'olinda', title: 'Normalized difference', files: [of(`ndvi_${scene}.tif`, 'UNKNOWN')] },
+  ndvi: { from: 'olinda', title: 'Normalized difference (NDVI)', files: [of(`ndvi_${scene}.tif`, 'UNKNOWN')] },
   'ndvi-python': { from: 'olinda', title: 'Normalized difference, in Python', files: [of(`ndvi_${scene}_2.tif`, 'UNKNOWN')] },
   'spectral-index': { from: 'olinda', title: 'Spectral index', files: [of(`index_${scene}.tif`, 'UNKNOWN')] },
   'band-math': { from: 'olinda', parameters: { expression: 'nir - red' }, title: 'Band math', files: [of(`band-math_${scene}.tif`, 'UNKNOWN')] },
@@ -246,7 +246,9 @@ test('pages link source and result both ways', async () => {
   const item = await itemOf(run.file?.fileId);
   const pageOf = async (path: string) => (await fetch(sandbox.url + path)).text();
   const result = await pageOf(`/catalog/${collectionId}/${item.id}`);
-  expect(result.replace(/<[^>]+>/g, '')).toContain('From olinda-landsat7 by Normalized difference 2.1.0, approved by ');
+  expect(result.replace(/<[^>]+>/g, '')).toContain(
+    'From olinda-landsat7 by Normalized difference (NDVI) 2.1.0, approved by ',
+  );
   expect(result).toContain('href="/catalog/olinda-coast/olinda-landsat7"');
   expect(await pageOf('/catalog/olinda-coast/olinda-landsat7')).toContain(`href="/catalog/${collectionId}/${item.id}"`);
   const page = await (await session.get(`runs/${run.id}`)).text();

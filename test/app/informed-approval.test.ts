@@ -82,7 +82,7 @@ describe('before anybody is asked', () => {
   });
 
   test.each([
-    ['an item of another kind', { stepId: 'ndvi', input: dem }, /is heightmap; Normalized difference takes/],
+    ['an item of another kind', { stepId: 'ndvi', input: dem }, /is heightmap; Normalized difference \(NDVI\) takes/],
     [
       'more items than the step takes',
       { stepId: 'cog', input: { type: 'platform', items: [...olinda.items, ...dem.items] } },

@@ -60,6 +60,32 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     expect(await page.locator('#not-live').textContent()).toContain('The page keeps trying');
   });
 
+  test('without WebGL, a run that ends on an open page shows its result as a picture', async () => {
+    const { sandbox, page } = await start();
+    await begin(page, 'Hillshade');
+    const { operations } = await sandbox.control('GET', 'operations');
+    await sandbox.control('POST', `operations/${operations[0]!.operationId}/approve`);
+    await page.locator('#run[data-state="COMPLETED"]').waitFor();
+    const picture = page.getByRole('img', { name: 'The result', exact: true });
+    await picture.waitFor();
+    await expect
+      .poll(() => page.evaluate<number>("document.querySelector('.result-picture').naturalWidth"))
+      .toBeGreaterThan(10);
+    await page.reload();
+    await page.locator('#map .map-picture').waitFor();
+    expect(await picture.count()).toBe(0);
+  });
+
+  test('a map whose tiles do not come shows its picture, and no empty box', async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const { page } = await visit([sandbox.url], { webgl: true });
+    await page.route('**/*.pmtiles', () => {});
+    await page.goto(`${sandbox.url}/catalog/coastal-optical/coastal-optical-024`);
+    await page.locator('.maplibregl-canvas').waitFor({ state: 'attached' });
+    expect(await page.locator('.maplibregl-canvas').isVisible()).toBe(false);
+    expect(await page.locator('#map .map-picture').isVisible()).toBe(true);
+  });
+
   test('a page whose session has ended says so, and asks no more', async () => {
     const { page } = await start();
     await begin(page, 'Hillshade');

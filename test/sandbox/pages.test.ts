@@ -299,3 +299,18 @@ test('a key for the API page works, and is one that can be revoked', async () =>
   const guarded = await startSandbox({ env: { SANDBOX_ADMIN_KEY: adminKey } });
   expect((await fetch(`${guarded.url}/docs/key`, { method: 'POST', redirect: 'manual' })).status).toBe(401);
 });
+
+test('the picture of an item page is small, has one address, and may be kept', async () => {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const path = '/catalog/olinda-coast/olinda-landsat7';
+  const pictures = async () => [...(await page(sandbox, path)).matchAll(/<image href="([^"]*preview[^"]*)"/g)];
+  for (const found of [await pictures(), await pictures()])
+    expect(found.map(([, address]) => address)).toEqual([`${path}/preview.webp`]);
+  const picture = await fetch(`${sandbox.url}${path}/preview.webp`);
+  expect([picture.status, picture.headers.get('content-type'), picture.headers.get('cache-control')]).toEqual([
+    200,
+    'image/webp',
+    'private, max-age=3600',
+  ]);
+  expect((await picture.arrayBuffer()).byteLength).toBeLessThan(150_000);
+});

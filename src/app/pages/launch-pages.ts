@@ -2,6 +2,7 @@ import compression from 'compression';
 import { Router, type Response } from 'express';
 import type { CatalogItem, WireProfile } from '../../contract/index.ts';
 import { hasKey } from '../../contract/keys.ts';
+import { needsLaunch } from '../app-errors.ts';
 import { changeEvents } from './change-events.ts';
 import type { EventStreams } from '../../server/index.ts';
 import type { PlatformClient } from '../../platform-client/index.ts';
@@ -224,6 +225,7 @@ function runPages(
         around: summary?.corners ? boxAround(summary.corners) : null,
         isHere: run.launchId === launch.id,
         hasStep: step !== undefined,
+        needsLaunch: run.failure !== null && needsLaunch(run.failure.code),
       },
     };
   };

@@ -7,7 +7,6 @@ import type { Apps } from '../marketplace/apps.ts';
 import type { Launches } from '../marketplace/launches.ts';
 import type { Trace } from '../referee/trace.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
-import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { fieldsOf } from '../web/form-body.ts';
@@ -41,7 +40,6 @@ export interface ApprovalPagesOptions extends ApprovalOptions {
   readonly trace: Trace;
   readonly verdicts: Verdicts;
   readonly catalog: Catalog;
-  readonly assets: AssetLinks;
   readonly sources: Pick<ItemSources, 'sizeOf'>;
 }
 
@@ -150,7 +148,7 @@ export function viewOperation(
 /** Returns the items that an operation names, with their places and bytes as far as known, and all other parameters in words. */
 export async function viewRequest(
   { parameters }: Operation,
-  { catalog, assets, sources }: Pick<ApprovalPagesOptions, 'catalog' | 'assets' | 'sources'>,
+  { catalog, sources }: Pick<ApprovalPagesOptions, 'catalog' | 'sources'>,
 ) {
   const named: { collectionId: string; itemId: string }[] = [];
   // Wherever an app names items of the catalog.
@@ -166,7 +164,7 @@ export async function viewRequest(
   const lines = others.filter(({ path, text }) => !(path === 'input.type' && text === 'platform'));
   const rest = lines.length > maxLines ? [{ path: 'And', text: `${lines.length - maxLines} more` }] : [];
   return {
-    items: items.map((item) => viewItem(item, assets)),
+    items: items.map((item) => viewItem(item)),
     itemCount: named.length,
     volume: sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0),
     parameters: [...lines.slice(0, maxLines).map(({ path, text }) => ({ path: wordsOf(path), text })), ...rest],

@@ -22,7 +22,8 @@ import type { RenderPage } from './page.ts';
 
 const pageSize = 24;
 
-const thumbnailSide = 240;
+/** Pictures of an item on pages, with their longer sides in pixels. Signed previews have another address on each page, so no browser could keep them. */
+const pictureSides = { thumbnail: 240, preview: 1024 } as const;
 /** Shown above the list. */
 const maxReal = 4;
 const maxRealCollections = 100;
@@ -85,7 +86,7 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
   });
 
   const inList = (item: ItemRecord) => ({
-    ...viewItem(item, assets),
+    ...viewItem(item),
     collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId,
   });
 
@@ -109,7 +110,7 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
     const collection = catalog.collections.find(item.collectionId);
     const json = objects.item(item);
     render(res, 'item', {
-      item: { ...viewItem(item, assets), collection: collection?.title ?? item.collectionId },
+      item: { ...viewItem(item), collection: collection?.title ?? item.collectionId },
       properties: flatten(item.properties).filter(({ path }) => path !== 'description'),
       bands: item.source.kind === 'scene' ? item.source.files : [],
       assets: Object.values(json.assets).map((asset) => ({
@@ -121,7 +122,7 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
       selfHref: json.links.find(({ rel }) => rel === 'self')?.href ?? '',
       apps: apps.list().slice(0, 3),
       made: madeOf(item),
-      results: catalog.items.listDerivedFrom(item, maxResults).map((itemRecord) => viewItem(itemRecord, assets)),
+      results: catalog.items.listDerivedFrom(item, maxResults).map((itemRecord) => viewItem(itemRecord)),
       json,
     });
   });
@@ -137,22 +138,23 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
     const sources = lineage.sourceItems.slice(0, maxSources).flatMap((sourceItem) => catalog.items.find(sourceItem.collectionId, sourceItem.itemId) ?? []); // oxfmt-ignore
     return {
       ...lineage,
-      sources: sources.map((source) => viewItem(source, assets)),
+      sources: sources.map((source) => viewItem(source)),
       approvedBy: isOwn && operation.status === 'APPROVED' ? (operation.decidedBy ?? user?.name ?? null) : null,
     };
   }
-  router.get('/catalog/:collectionId/:itemId/thumbnail.webp', async (req, res) => {
-    const item = catalog.items.find(req.params.collectionId, req.params.itemId);
-    if (!item) throw new SandboxError('item_not_found', { message: 'There is no such item' });
-    const picture = await sources.thumbnail(item, thumbnailSide, clientGone(res));
-    sendUntrusted(res, 'image/webp');
-    res.set('Cache-Control', 'private, max-age=3600').send(Buffer.from(picture));
-  });
+  for (const [name, side] of Object.entries(pictureSides))
+    router.get(`/catalog/:collectionId/:itemId/${name}.webp`, async (req, res) => {
+      const item = catalog.items.find(req.params.collectionId, req.params.itemId);
+      if (!item) throw new SandboxError('item_not_found', { message: 'There is no such item' });
+      const picture = await sources.thumbnail(item, side, clientGone(res));
+      sendUntrusted(res, 'image/webp');
+      res.set('Cache-Control', 'private, max-age=3600').send(Buffer.from(picture));
+    });
   return router;
 }
 
 /** Returns an item for display on a page and a map. */
-export function viewItem(item: ItemRecord, assets: AssetLinks) {
+export function viewItem(item: ItemRecord) {
   return {
     id: item.id,
     collectionId: item.collectionId,
@@ -167,7 +169,7 @@ export function viewItem(item: ItemRecord, assets: AssetLinks) {
     clouds: typeof item.properties['eo:cloud_cover'] === 'number' ? item.properties['eo:cloud_cover'] : null,
     thumbHref: `/catalog/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}/thumbnail.webp`,
     href: `/catalog/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}`,
-    previewHref: localHref(assets.preview(item)),
+    previewHref: `/catalog/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}/preview.webp`,
   };
 }
 

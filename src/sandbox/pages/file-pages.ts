@@ -9,7 +9,6 @@ import type { InferenceRunner } from '../inference/inference-runner.ts';
 import { clientGone } from '../web/client-gone.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { sendUntrusted } from '../web/untrusted-content.ts';
-import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { viewItem } from './catalog-browser.ts';
@@ -40,7 +39,6 @@ const previewSide = 1024;
 export interface FilePagesOptions {
   readonly files: Files;
   readonly catalog: Catalog;
-  readonly assets: AssetLinks;
   readonly models: ReadonlyMap<string, Model>;
   readonly jobs: InferenceJobs;
   readonly sources: ItemSources;
@@ -55,7 +53,6 @@ export function filePages({
   files,
   sources,
   catalog,
-  assets,
   models,
   jobs,
   runner,
@@ -74,7 +71,7 @@ export function filePages({
       reason: file.reason,
       mediaType: file.mediaType,
       createdAt: iso(file.createdAtMs),
-      item: item && viewItem(item, assets),
+      item: item && viewItem(item),
     };
   };
   router.get('/files', (req, res) => {
@@ -104,7 +101,7 @@ export function filePages({
     render(res, 'inference-result', {
       job: { ...job, fileName: files.find(job.fileId)?.originalName ?? job.fileId },
       classes: model ? classesOf(model) : [],
-      item: { ...viewItem(item, assets), previewHref: `/inference/${job.id}/preview.png` },
+      item: { ...viewItem(item), previewHref: `/inference/${job.id}/preview.png` },
     });
   });
   router.get('/inference/:jobId/preview.png', async (req, res) => {

@@ -18,6 +18,7 @@ import { catalogBrowser } from './catalog-browser.ts';
 import { filePages, type FilePagesOptions } from './file-pages.ts';
 import { launchPages, type LaunchPagesOptions } from './launch-pages.ts';
 import { liveChanges } from './live-changes.ts';
+import type { AssetLinks } from '../stac/asset-links.ts';
 import type { Topics } from '../slices.ts';
 import { marketplacePages } from './marketplace-pages.ts';
 import { requirePageAccess, signInRoutes } from './page-access.ts';
@@ -33,6 +34,7 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
   readonly mapTiles: string | null;
   readonly publicUrl: () => string;
   readonly objects: StacObjects;
+  readonly assets: AssetLinks;
   readonly sceneUploads: SceneUploadsOptions;
   readonly fileApi: Omit<FileRoutesOptions, 'keys' | 'before'>;
   readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys' | 'before'>;

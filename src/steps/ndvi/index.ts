@@ -5,7 +5,7 @@ export default definePixelStep({
   id: 'ndvi',
   version: '2.1.0',
   cases: new URL('./cases.json', import.meta.url),
-  title: 'Normalized difference',
+  title: 'Normalized difference (NDVI)',
   description:
     'The normalized difference (A - B) / (A + B) of two bands: NDVI with near infrared and red, NDWI with green and near infrared.',
   bands: {

@@ -42,6 +42,17 @@ async function valuesAt(address) {
   );
 }
 
+/**
+ * Shows the result as a picture in a browser without WebGL. A page that was loaded after the end of the run has one on its map.
+ * @param {string} href
+ */
+function showPicture(href) {
+  if (document.querySelector('#map .map-picture')) return;
+  byId('map-place', HTMLElement).prepend(
+    Object.assign(document.createElement('img'), { className: 'result-picture', src: href, alt: 'The result' }),
+  );
+}
+
 async function show() {
   /** @type {Result | null} */
   const result = dataOf('result');
@@ -53,7 +64,7 @@ async function show() {
   const corners = [onMap(upperLeft), onMap(upperRight), onMap(lowerRight), onMap(lowerLeft)];
   const bounds = boundsOfPlaces(corners);
   const map = await createMap(byId('map', HTMLElement), { bounds });
-  if (!map) return;
+  if (!map) return showPicture(result.href);
   byId('map-controls', HTMLElement).hidden = false;
   const opacity = byId('opacity', HTMLInputElement);
   opacity.addEventListener('input', () =>

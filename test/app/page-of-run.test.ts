@@ -1,0 +1,49 @@
+/** Pages of the app say what helps: another launch after the end of a session, and the user's runs before the steps. */
+import { expect, test } from 'vitest';
+import { launchApp, smallRun, startApp } from '../support/app.ts';
+import { startSandbox } from '../support/sandbox.ts';
+
+async function started() {
+  const sandbox = await startSandbox();
+  const app = await startApp(sandbox.url);
+  return { sandbox, app, ...(await launchApp(sandbox, app)) };
+}
+
+test('a run whose session has ended offers another launch, and no second try that cannot work', async () => {
+  const { sandbox, session, launchId } = await started();
+  const run = await session.start(smallRun);
+  await session.waitFor(run.id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `launches/${launchId}/revoke`);
+  await session.waitFor(run.id, 'FAILED');
+  const page = await (await session.get(`runs/${run.id}`)).text();
+  expect(page).toContain(`href="${sandbox.url}" target="_top">Launch the app again</a>`);
+  expect(page).not.toContain('id="retry"');
+});
+
+test('another failed run offers a second try', async () => {
+  const { sandbox, session } = await started();
+  const run = await session.start(smallRun);
+  const { operationId } = await session.waitFor(run.id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `operations/${operationId}/reject`);
+  await session.waitFor(run.id, 'REJECTED');
+  const page = await (await session.get(`runs/${run.id}`)).text();
+  expect([page.includes('id="retry"'), page.includes('Launch the app again')]).toEqual([true, false]);
+});
+
+test('a page that is refused for want of a session leads to the marketplace', async () => {
+  const { sandbox, app } = await started();
+  const answer = await fetch(`${app.url}/launch?token=unknown`, { headers: { accept: 'text/html' } });
+  expect(answer.status).toBe(403);
+  expect(await answer.text()).toContain(`href="${sandbox.url}" target="_top">Open the marketplace</a>`);
+});
+
+test("the user's runs stand before the steps, and a user without runs sees the steps first", async () => {
+  const { session } = await started();
+  const order = async () => {
+    const page = await (await session.get('')).text();
+    return page.indexOf('id="runs-title"') < page.indexOf('id="new-run"') ? 'runs' : 'steps';
+  };
+  expect(await order()).toBe('steps');
+  await session.start(smallRun);
+  expect(await order()).toBe('runs');
+});
