@@ -26,11 +26,16 @@ export function reach(root, entries, without = []) {
     }
     for (const [, , address] of code.matchAll(addresses)) {
       const beside = resolve(dirname(path), address);
-      if (existsSync(beside) && statSync(beside).isFile() && !relative(root, beside).startsWith('..')) waiting.push(beside);
+      if (existsSync(beside) && statSync(beside).isFile() && !relative(root, beside).startsWith('..'))
+        waiting.push(beside);
     }
   }
   return { files: [...files].sort(), packages: [...packages].sort() };
 }
 
 /** `@scope/name` of `@scope/name/part`. */
-const packageOf = (specifier) => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+const packageOf = (specifier) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');

@@ -53,7 +53,8 @@ function manifestOf(imported) {
   const vendored = Object.values(JSON.parse(readFileSync(join(root, 'templates/shared/vendored.json'), 'utf8')));
   const names = [...new Set([...imported, ...vendored.map(nameOf)])].sort();
   const versionOf = (name) => kit.dependencies[name] ?? kit.devDependencies[name];
-  for (const name of names) if (!versionOf(name)) throw new Error(`${name} is imported, and package.json does not have it`);
+  for (const name of names)
+    if (!versionOf(name)) throw new Error(`${name} is imported, and package.json does not have it`);
   const versions = (chosen) => Object.fromEntries(chosen.map((name) => [name, versionOf(name)]));
   return {
     ...template,

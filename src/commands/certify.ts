@@ -9,11 +9,13 @@ import { assumedProfile, KitError } from '../contract/index.ts';
 import { scratchFolder } from '../files/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
+import { startAppUnderTest } from './certify/app-under-test.ts';
 import {
   certifyArguments,
   usage,
   readCertifyOptions,
   type CertifyOptions,
+  type StartRequest,
   type VerifyOptions,
 } from './certify/options.ts';
 import { tableOf, writeReports } from './certify/outputs.ts';
@@ -26,6 +28,7 @@ import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
 import { callerFolder, wrongArguments } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
+import { freePort } from './free-port.ts';
 import { readJson, requireWritable } from './files.ts';
 import { ownApp } from './own-app.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
@@ -87,14 +90,15 @@ async function verify({ reportFile, publicKeyFile, expectFile, ...demands }: Ver
 }
 
 async function certify(options: CertifyOptions): Promise<number> {
-  for (const file of [options.jsonFile, options.junitFile, options.htmlFile])
+  for (const file of [options.jsonFile, options.junitFile, options.htmlFile, options.badgeFile])
     if (file !== null) await requireWritable(file);
   const signKey = options.signKeyFile === null ? null : await readSignKey(options.signKeyFile);
   const expected = options.expectFile === null ? [] : await readExpected(options.expectFile);
-  const definition = options.launchUrl === null ? await ownApp() : null;
-  if (options.launchUrl === null && definition === null)
+  const isOwnApp = options.launchUrl === null && options.startCommand === null;
+  const definition = isOwnApp ? await ownApp() : null;
+  if (isOwnApp && definition === null)
     throw wrongArguments(
-      '--launch-url is required: it names the app to judge, and this package has none of its own',
+      '--launch-url or --start is required: it names the app to judge, and this package has none of its own',
       usage,
     );
   const profile =
@@ -137,33 +141,9 @@ async function certify(options: CertifyOptions): Promise<number> {
             folder: join(folder, 'scenes'),
             signal: interruption.signal,
           });
-    let { launchUrl, startRequest } = options;
-    if (launchUrl === null) {
-      const app = await startService('app', [], {
-        PLATFORM_URL: sandbox.url,
-        PLATFORM_API_KEY: apiKey,
-        APP_SECRET: randomBytes(32).toString('base64url'),
-        DATA_DIR: join(folder, 'app'),
-        UPLOAD_PART_BYTES: '20000',
-        PORT: '0',
-        HOST: '127.0.0.1',
-        LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error',
-      });
-      stops.unshift(() => app.stop());
-      launchUrl = `${app.url}/launch`;
-      startRequest ??= {
-        method: 'POST',
-        path: 'api/runs',
-        body: trial,
-      };
-      console.log(`${(definition?.id ?? 'app').padEnd(18)} ${app.url}`);
-    } else {
-      if (sandbox.isKeyMade)
-        console.log(
-          `api key ${apiKey}\n  made because SANDBOX_API_KEY is not set; give the app under test this key and the address ${sandbox.url}`,
-        );
-      await waitForApp(launchUrl, interruption.signal);
-    }
+    const { launchUrl, startRequest } = await startApp(options, {
+      ...{ sandbox, folder, definition, trial, stops, signal: interruption.signal },
+    });
     const machine = MachineLoad.watch();
     stops.unshift(() => machine.stop());
     await machine.ready;
@@ -225,6 +205,66 @@ function readExpected(path: string): Promise<ExpectedFailure[]> {
     z.array(z.strictObject({ scenario: z.string(), rule: z.string() })),
     'JSON such as [{"scenario": "chunk-cut", "rule": "chunk-order"}]; "*" stands for any scenario, "outcome" for what did not come',
   );
+}
+
+interface StartOptions {
+  readonly sandbox: Awaited<ReturnType<typeof startOwnSandbox>>;
+  /** Folder for data of the reference app. */
+  readonly folder: string;
+  readonly definition: AppDefinition | null;
+  /** Body of the run that the reference app is tried with. */
+  readonly trial: string | null;
+  /** Receives the stop of what was started, first. */
+  readonly stops: (() => Promise<unknown>)[];
+  readonly signal: AbortSignal;
+}
+
+/** Starts the app under test, or waits for one that its user starts. */
+async function startApp(
+  options: CertifyOptions,
+  { sandbox, folder, definition, trial, stops, signal }: StartOptions,
+): Promise<{ readonly launchUrl: string; readonly startRequest: StartRequest | null }> {
+  const { startCommand, startRequest } = options;
+  if (startCommand !== null) {
+    const launchUrl = options.launchUrl ?? `http://127.0.0.1:${await freePort()}/launch`;
+    const app = startAppUnderTest(startCommand, {
+      PLATFORM_URL: sandbox.url,
+      PLATFORM_API_KEY: sandbox.apiKey,
+      PORT: new URL(launchUrl).port,
+    });
+    stops.unshift(() => app.stop());
+    const waiting = new AbortController();
+    try {
+      await Promise.race([waitForApp(launchUrl, AbortSignal.any([signal, waiting.signal])), app.ended]);
+    } finally {
+      waiting.abort();
+    }
+    return { launchUrl, startRequest };
+  }
+  if (options.launchUrl !== null) {
+    if (sandbox.isKeyMade)
+      console.log(
+        `api key ${sandbox.apiKey}\n  made because SANDBOX_API_KEY is not set; give the app under test this key and the address ${sandbox.url}`,
+      );
+    await waitForApp(options.launchUrl, signal);
+    return { launchUrl: options.launchUrl, startRequest };
+  }
+  const app = await startService('app', [], {
+    PLATFORM_URL: sandbox.url,
+    PLATFORM_API_KEY: sandbox.apiKey,
+    APP_SECRET: randomBytes(32).toString('base64url'),
+    DATA_DIR: join(folder, 'app'),
+    UPLOAD_PART_BYTES: '20000',
+    PORT: '0',
+    HOST: '127.0.0.1',
+    LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'error',
+  });
+  stops.unshift(() => app.stop());
+  console.log(`${(definition?.id ?? 'app').padEnd(18)} ${app.url}`);
+  return {
+    launchUrl: `${app.url}/launch`,
+    startRequest: startRequest ?? { method: 'POST', path: 'api/runs', body: trial },
+  };
 }
 
 /** By a shell, as its user wrote it. Throws `KitError` where it fails: nothing is said of the app then. */

@@ -143,7 +143,7 @@ test(
     expect(new Set(app.tried).size).toBe(Object.keys(places).length * Object.keys(forms).length);
     const launchId = reports[0]!.launches[0]!.launchId;
     const folder = await testFolder();
-    const files = ['jsonFile', 'junitFile', 'htmlFile'] as const;
+    const files = ['jsonFile', 'junitFile', 'htmlFile', 'badgeFile'] as const;
     const paths = Object.fromEntries(files.map((name) => [name, join(folder, name)])) as Record<
       (typeof files)[number],
       string

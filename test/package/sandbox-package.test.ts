@@ -2,9 +2,9 @@
 /** The sandbox and certifier as somebody has them who works in another language: one tarball, and nothing of this repository. */
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { parse } from 'yaml';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { projectRoot, sharedFolder } from '../support/folders.ts';
@@ -14,14 +14,6 @@ const run = promisify(execFile);
 const timeout = 900_000;
 const npm = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 const apiKey = 'a-key-for-an-app-in-python';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 describe('on the oldest Node that it promises, without GDAL and bubblewrap', needing(await registry()), () => {
   let project: string;
@@ -52,7 +44,7 @@ describe('on the oldest Node that it promises, without GDAL and bubblewrap', nee
   /** Its PATH has neither bwrap nor another Node. */
   const command = (...args: string[]) =>
     [node, [join(project, 'node_modules/marketplace-sandbox/bin/marketplace-sandbox.mjs'), ...args]] as const;
-  const environment = { PATH: '/nowhere', SANDBOX_API_KEY: apiKey };
+  const environment = { PATH: '/bin:/nowhere', SANDBOX_API_KEY: apiKey };
 
   test('it has the platform, and neither app nor steps nor a native build', async () => {
     const rooms = await readdir(join(project, 'node_modules/marketplace-sandbox/dist'));
@@ -86,22 +78,17 @@ describe('on the oldest Node that it promises, without GDAL and bubblewrap', nee
   test(
     'the app in Python is certified by it',
     async () => {
-      const [port, appPort] = [await freePort(), await freePort()];
-      const app = spawn(python, [join(project, 'node_modules/marketplace-sandbox/examples/python/app.py')], {
-        env: {
-          ...process.env,
-          PLATFORM_URL: `http://127.0.0.1:${port}`,
-          PLATFORM_API_KEY: apiKey,
-          PORT: String(appPort),
-        },
-      });
-      cleanUpLater(() => void app.kill());
-      const launch = ['--port', String(port), '--launch-url', `http://127.0.0.1:${appPort}/launch`];
+      const app = join(project, 'node_modules/marketplace-sandbox/examples/python/app.py');
       const scenarios = ['approve-at-once', 'reject', 'chunk-cut'].flatMap((id) => ['--scenario', id]);
-      const [program, args] = command('certify', ...launch, ...scenarios, '--html', 'report.html');
-      const { stdout } = await run(program, args, { cwd: project, env: environment }).catch(
-        (error: unknown) => error as { stdout: string },
+      const [program, args] = command(
+        'certify',
+        '--start',
+        `${python} '${app}'`,
+        ...scenarios,
+        '--html',
+        'report.html',
       );
+      const { stdout } = await run(program, args, { cwd: project, env: environment }).catch((error: unknown) => error as { stdout: string }); // oxfmt-ignore
       expect(stdout).toMatch(/finished +approve-at-once/);
       expect(stdout).toMatch(/finished +chunk-cut/);
       expect(stdout).not.toMatch(/FAILED|INTERRUPTED/);
@@ -110,10 +97,44 @@ describe('on the oldest Node that it promises, without GDAL and bubblewrap', nee
     timeout,
   );
 
+  test(
+    'the action certifies an app, and leaves reports and a badge',
+    async () => {
+      const action = parse(await readFile(join(projectRoot, 'action.yml'), 'utf8')) as {
+        inputs: Record<string, { default: string }>;
+        runs: { steps: { run?: string; env?: Record<string, string> }[] };
+      };
+      const step = action.runs.steps.find(({ run: script }) => script !== undefined)!;
+      const given: Record<string, string> = {
+        start: `${python} ${join(projectRoot, 'examples/python/app.py')}`,
+        package: `./${(await readdir(join(project, '..'))).find((name) => name.endsWith('.tgz'))}`,
+      };
+      const inputs = Object.fromEntries(
+        Object.entries(step.env!).map(([name, text]) => {
+          const [, input = ''] = /inputs\.([a-z-]+)/.exec(text) ?? [];
+          return [name, given[input] ?? action.inputs[input]!.default];
+        }),
+      );
+      const env: NodeJS.ProcessEnv = { ...process.env, ...inputs, npm_config_loglevel: 'error' };
+      // npm sets it for its scripts, and the workflow has none.
+      delete env['INIT_CWD'];
+      const cwd = join(project, '..');
+      const { stdout } = await run('bash', ['-e', '-c', step.run!], { cwd, env });
+      expect(stdout).toMatch(/FINISHED PASSED/);
+      expect((await readdir(join(cwd, 'certification'))).toSorted()).toEqual([
+        ...['badge.json', 'report.html', 'report.json', 'report.xml'],
+      ]);
+      expect(JSON.parse(await readFile(join(cwd, 'certification/badge.json'), 'utf8'))).toEqual({
+        ...{ schemaVersion: 1, label: 'marketplace', message: 'exemplary', color: 'brightgreen' },
+      });
+    },
+    timeout,
+  );
+
   test.each([
     [
       ['certify'],
-      /--launch-url is required: it names the app to judge, and this package has none of its own\n\nusage: npx marketplace-sandbox certify/,
+      /--launch-url or --start is required: it names the app to judge, and this package has none of its own\n\nusage: npx marketplace-sandbox certify/,
     ],
     [['certfy'], /there is no command certfy\. Did you mean certify\?/],
     [['certify', '--launch-url', 'http://127.0.0.1:9/launch', '--challenge', 'x'], /GDAL is not installed here/],

@@ -16,8 +16,10 @@ export interface StartRequest {
 }
 
 export interface CertifyOptions {
-  /** The app's launch address; null for the reference app. */
+  /** The app's launch address; null for the reference app, or an app of `startCommand` on a free port. */
   readonly launchUrl: string | null;
+  /** Run by a shell, starts the app under test; null if it runs already, or for the reference app. */
+  readonly startCommand: string | null;
   readonly launchMode: 'query' | 'form_post';
   readonly startRequest: StartRequest | null;
   /** The wire that the sandbox speaks; null for that of the app, or the contract's. */
@@ -40,6 +42,7 @@ export interface CertifyOptions {
   readonly jsonFile: string | null;
   readonly junitFile: string | null;
   readonly htmlFile: string | null;
+  readonly badgeFile: string | null;
 }
 
 export interface VerifyOptions {
@@ -64,11 +67,13 @@ export const usage = `usage: ${scriptCommand('certify')} [options]: launches an 
        no key was given, since anybody can sign
 
   --launch-url URL       Launch address of a running app (default: starts your own app)
+  --start TEXT           Start the app by this command and stop it at the end. Its environment has PLATFORM_URL, PLATFORM_API_KEY
+                         and PORT, the port of --launch-url (default: any free one, at http://127.0.0.1:PORT/launch)
   --launch-mode MODE     How the token reaches the app: query or form_post (default: query)
   --start-request TEXT   Request that starts a run after the launch: 'POST path {json}'
   --profile FILE         Wire profile of the sandbox (default: your app's; with --launch-url the contract's)
-  --port N               Port of the certifier's sandbox, whose key is SANDBOX_API_KEY (default: 4010 with --launch-url,
-                         else any free port)
+  --port N               Port of the certifier's sandbox, whose key is SANDBOX_API_KEY (default: 4010 with --launch-url
+                         alone, else any free port)
   --patience SECONDS     Longest wait for one event (default: 60)
   --scenario ID          Run only this scenario; repeatable
   --level LEVEL          Fail below this level: protocol, robust or exemplary
@@ -82,6 +87,7 @@ export const usage = `usage: ${scriptCommand('certify')} [options]: launches an 
   --app TEXT             With verify: launch address or name of the app
   --max-age AGE          With verify: maximum age of the report, such as 12h or 30d
   --json, --junit, --html FILE   Write the report to this file
+  --badge FILE           Write the level as a badge for shields.io (endpoint)
 
 scenarios: ${scenarios.map(({ id }) => id).join(', ')}
 Exits 0 only if nothing failed and every rule that applies was exercised (docs/certification.md).`;
@@ -96,6 +102,7 @@ export const certifyArguments = {
   allowPositionals: true,
   options: {
     'launch-url': { type: 'string' },
+    start: { type: 'string' },
     'launch-mode': { type: 'string' },
     'start-request': { type: 'string' },
     port: { type: 'string' },
@@ -113,6 +120,7 @@ export const certifyArguments = {
     json: { type: 'string' },
     junit: { type: 'string' },
     html: { type: 'string' },
+    badge: { type: 'string' },
     profile: { type: 'string' },
   },
 } as const;
@@ -147,6 +155,7 @@ export function readCertifyOptions(
   const launchUrl = values['launch-url'] ?? null;
   if (launchUrl !== null && !(URL.canParse(launchUrl) && /^https?:$/.test(new URL(launchUrl).protocol)))
     throw wrong(`--launch-url ${launchUrl} must be an http or https address`);
+  if (values.start?.trim() === '') throw wrong('--start must be a command');
   const launchMode = values['launch-mode'] ?? 'query';
   if (launchMode !== 'query' && launchMode !== 'form_post')
     throw wrong(`--launch-mode ${launchMode} must be query or form_post`);
@@ -161,10 +170,11 @@ export function readCertifyOptions(
     throw wrong('--scenario restarted needs --restart-command: what restarts the app');
   return {
     launchUrl,
+    startCommand: values.start ?? null,
     launchMode,
     startRequest: values['start-request'] === undefined ? null : readStartRequest(values['start-request']),
     profileFile: values.profile ?? null,
-    port: values.port ?? (launchUrl === null ? '0' : '4010'),
+    port: values.port ?? (launchUrl === null || values.start !== undefined ? '0' : '4010'),
     patienceMs: patience * 1000,
     only,
     expectFile: path(values.expect),
@@ -176,6 +186,7 @@ export function readCertifyOptions(
     jsonFile: path(values.json),
     junitFile: path(values.junit),
     htmlFile: path(values.html),
+    badgeFile: path(values.badge),
   };
 }
 

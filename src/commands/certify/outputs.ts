@@ -13,12 +13,13 @@ const templates = kitFolder('templates');
 /** Writes the files that were asked for, each that can be written. Throws `KitError` with those that cannot. */
 export async function writeReports(
   report: Report,
-  options: Pick<CertifyOptions, 'jsonFile' | 'junitFile' | 'htmlFile'>,
+  options: Pick<CertifyOptions, 'jsonFile' | 'junitFile' | 'htmlFile' | 'badgeFile'>,
 ): Promise<void> {
   const files: [string | null, () => string][] = [
     [options.jsonFile, () => `${JSON.stringify(report, null, 2)}\n`],
     [options.junitFile, () => junitOf(report)],
     [options.htmlFile, () => htmlOf(report)],
+    [options.badgeFile, () => `${JSON.stringify(badgeOf(report))}\n`],
   ];
   const failed: string[] = [];
   for (const [path, text] of files) {
@@ -83,6 +84,18 @@ export function junitOf({ scenarios, expected, permissions }: Report): string {
       ? [{ name: 'expected failures', verdict: { result: 'not_exercised' as const, rules: [] }, more: unmet }]
       : []),
   ]);
+}
+
+/** The level as a badge, in the form that https://shields.io/badges/endpoint-badge reads. */
+export function badgeOf({ level, status, result }: Pick<Report, 'level' | 'status' | 'result'>) {
+  const colors = { protocol: 'green', robust: 'green', exemplary: 'brightgreen' } as const;
+  const isFailed = status === 'FINISHED' && result === 'FAILED';
+  return {
+    schemaVersion: 1,
+    label: 'marketplace',
+    message: level ?? (isFailed ? 'failed' : 'not certified'),
+    color: level === null ? (isFailed ? 'red' : 'lightgrey') : colors[level],
+  };
 }
 
 /** One page with everything in it, nothing fetched from anywhere. */
