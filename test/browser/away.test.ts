@@ -76,6 +76,24 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
     expect(await picture.count()).toBe(0);
   });
 
+  test('an item that the launch brings is the first of the list, on the map, and the button is in view', async () => {
+    const { page } = await start({}, true);
+    const home = new URL(page.url());
+    for (const [width, height] of [
+      [1440, 900],
+      [380, 800],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await page.goto(new URL('new/ndvi?item=olinda-coast%2Folinda-landsat7', home).href);
+      const first = page.locator('#items input').first();
+      await first.waitFor();
+      await expect.poll(() => first.isChecked()).toBe(true);
+      expect(await page.locator('#chosen').textContent()).toContain('Selected: Olinda, Landsat 7');
+      const button = await page.getByRole('button', { name: 'Ask for approval' }).boundingBox();
+      expect(button!.y + button!.height).toBeLessThanOrEqual(height);
+    }
+  });
+
   test('a map whose tiles do not come shows its picture, and no empty box', async () => {
     const sandbox = await startSandbox({ seed: 'demo' });
     const { page } = await visit([sandbox.url], { webgl: true });

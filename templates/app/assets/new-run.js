@@ -139,6 +139,7 @@ formData['ready'] = 'true';
 const start = firstIn('[type="submit"]', HTMLButtonElement);
 if (start) start.disabled = false;
 showChosen();
+items.beginWithChosen();
 void items.search();
 void look('inputs').then(
   (answer) => {

@@ -136,6 +136,22 @@ function allCollections() {
   return collections;
 }
 
+const isChosen = (/** @type {Shown} */ item) => current().items.has(keyOf(item));
+
+/** Shows the collection of the items that the page came with, so that the list and the map begin with them. */
+export function beginWithChosen() {
+  const [first] = current().items.values();
+  if (!first) return;
+  const { collectionId } = first;
+  void allCollections().then(
+    (known) => {
+      const { title } = known.find(({ id }) => id === collectionId) ?? {};
+      if (title !== undefined) collectionField.value = collectionId;
+    },
+    () => {},
+  );
+}
+
 /** Number of searches. The last one counts if searches overtake each other. */
 let searches = 0;
 
@@ -166,7 +182,9 @@ export async function search(offset = 0) {
     const isAll = field('all-sizes').checked;
     const added = isAll ? clear : fitting;
     complete(added);
-    add(added.flatMap(asItem), offset === 0);
+    const shown = added.flatMap(asItem);
+    // A new list begins with what is chosen already.
+    add(offset === 0 ? [...shown.filter(isChosen), ...shown.filter((item) => !isChosen(item))] : shown, offset === 0);
     hidden = (offset === 0 ? 0 : hidden) + (isAll ? 0 : clear.length - fitting.length);
     const seen = offset + items.length;
     const more = byId('more', HTMLButtonElement);
@@ -220,9 +238,10 @@ function offerRepeat(error, offset) {
   status.replaceChildren(`The catalog search failed: ${messageOf(error)}. `, again);
 }
 
-/** Moves the map to the found items, unless the user has chosen an area. */
+/** Moves the map to the chosen items, or else to the found ones, unless the user has chosen an area. */
 function showFound() {
-  const boxes = found.flatMap(({ bbox }) => (bbox?.length === 4 ? [bbox] : []));
+  const chosen = found.filter(isChosen);
+  const boxes = (chosen.length > 0 ? chosen : found).flatMap(({ bbox }) => (bbox?.length === 4 ? [bbox] : []));
   if (map && !area && boxes.length > 0)
     map.view.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
   drawItems();
