@@ -133,6 +133,7 @@ WORKDIR /certifier
 RUN --mount=type=cache,target=/root/.npm node /kit/scripts/sandbox-package.mjs /tarball \
  && echo '{"private":true,"type":"module"}' > package.json \
  && npm install --ignore-scripts --no-audit --no-fund /tarball/*.tgz \
+ && npm sbom --sbom-format=spdx > sbom.spdx.json \
  && sh /kit/deploy/slim-modules.sh
 
 FROM ${DEBIAN_IMAGE} AS certifier
@@ -147,6 +148,7 @@ RUN apt-get update \
  && useradd --create-home --uid 1000 node
 COPY --from=node /node /usr/local/bin/node
 COPY --from=certifier-modules /certifier/node_modules node_modules
+COPY --from=certifier-modules /certifier/sbom.spdx.json ./
 RUN ln -s /certifier/node_modules/marketplace-sandbox/bin/marketplace-sandbox.mjs /usr/local/bin/marketplace-sandbox \
  && mkdir -p /data /reports node_modules/marketplace-sandbox/node_modules/.cache \
  && chown -R node:node /data /reports node_modules/marketplace-sandbox/node_modules

@@ -34,7 +34,7 @@ export function reach(root, entries, without = []) {
 }
 
 /** `@scope/name` of `@scope/name/part`. */
-const packageOf = (specifier) =>
+export const packageOf = (specifier) =>
   specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)

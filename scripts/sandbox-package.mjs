@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { reach } from './reach.mjs';
+import { packageOf, reach } from './reach.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const own = join(root, 'deploy', 'sandbox-package');
@@ -24,7 +24,7 @@ const data = [
   'templates/certify',
   'src/sandbox/models',
   'src/sandbox/scenes',
-  'examples/python',
+  'examples/python/app.py',
   'scripts/preload.mjs',
   'LICENSE',
 ];
@@ -51,7 +51,7 @@ function manifestOf(imported) {
   const template = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'));
   // Pages load the map from packages that no module imports.
   const vendored = Object.values(JSON.parse(readFileSync(join(root, 'templates/shared/vendored.json'), 'utf8')));
-  const names = [...new Set([...imported, ...vendored.map(nameOf)])].sort();
+  const names = [...new Set([...imported, ...vendored.map(packageOf)])].sort();
   const versionOf = (name) => kit.dependencies[name] ?? kit.devDependencies[name];
   for (const name of names)
     if (!versionOf(name)) throw new Error(`${name} is imported, and package.json does not have it`);
@@ -67,20 +67,12 @@ function manifestOf(imported) {
   };
 }
 
-/** `@scope/name` of `@scope/name/part`. */
-function nameOf(path) {
-  return path
-    .split('/')
-    .slice(0, path.startsWith('@') ? 2 : 1)
-    .join('/');
-}
-
 function copy(from, target) {
   mkdirSync(dirname(target), { recursive: true });
   cpSync(from, target, { recursive: true });
 }
 
 function run(program, args, cwd = root) {
-  const { status } = spawnSync(program, args, { cwd, stdio: 'inherit' });
-  if (status !== 0) process.exit(status ?? 1);
+  const { status, error } = spawnSync(program, args, { cwd, stdio: 'inherit' });
+  if (status !== 0) throw error ?? new Error(`${program} ${args[0]} ended with ${status}`);
 }

@@ -4,12 +4,16 @@ import { dirname, join } from 'node:path';
 import { KitError } from '../contract/kit-error.ts';
 import type { Confinement } from './confinement.ts';
 
-/** Reason why no child process can open a file here; null if GDAL's binding is installed. */
+/** Reason why no child process can open a file here; null if GDAL's binding and sharp are installed. */
 export function gdalProblem(): string | null {
-  const binding = join(dirname(manifestOf('gdal-async') ?? ''), 'lib', 'binding');
+  const manifest = manifestOf('gdal-async');
+  const binding = manifest && join(dirname(manifest), 'lib', 'binding');
   const isBuilt =
-    existsSync(binding) && readdirSync(binding, { recursive: true }).some((name) => /\.node$/.test(String(name)));
-  return isBuilt ? null : 'GDAL is not installed here (npm install gdal-async)';
+    binding !== undefined &&
+    existsSync(binding) &&
+    readdirSync(binding, { recursive: true }).some((name) => /\.node$/.test(String(name)));
+  if (!isBuilt) return 'GDAL is not installed here (npm install gdal-async)';
+  return manifestOf('sharp') === undefined ? 'sharp is not installed here (npm install sharp)' : null;
 }
 
 function manifestOf(name: string): string | undefined {

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { assumedProfile, KitError } from '../contract/index.ts';
-import { scratchFolder } from '../files/index.ts';
+import { messageOf, scratchFolder } from '../files/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
-import { startAppUnderTest } from './certify/app-under-test.ts';
+import { startAppUnderTest, type AppUnderTest } from './certify/app-under-test.ts';
 import {
   certifyArguments,
   usage,
@@ -22,7 +22,7 @@ import { tableOf, writeReports } from './certify/outputs.ts';
 import { readReport, unmetDemand } from './certify/read-report.ts';
 import { contradiction } from './certify/recheck.ts';
 import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.ts';
-import { isBusy, MachineLoad, shareText } from './certify/machine.ts';
+import { isBusy, MachineLoad, loadText } from './certify/machine.ts';
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
@@ -41,6 +41,9 @@ const trialSide = 256;
 const placeholder = { collectionId: '{collectionId}', itemId: '{itemId}' };
 /** Time limit for the first answer of an app that the certifier starts, in milliseconds. */
 const appStartMs = 120_000;
+/** What is said of an app that does not answer yet. */
+const startedHere = ', which --start starts';
+const startedElsewhere = ': start it with this sandbox as its PLATFORM_URL';
 /** Time limit for a restart of the app, in milliseconds. */
 const restartMs = 60_000;
 
@@ -141,17 +144,21 @@ async function certify(options: CertifyOptions): Promise<number> {
             folder: join(folder, 'scenes'),
             signal: interruption.signal,
           });
-    const { launchUrl, startRequest } = await startApp(options, {
+    const { launchUrl, startRequest, app } = await startApp(options, {
       ...{ sandbox, folder, definition, trial, stops, signal: interruption.signal },
     });
     const machine = MachineLoad.watch();
     stops.unshift(() => machine.stop());
     await machine.ready;
+    if (machine.load.problem !== null)
+      console.error(`warning: the load of this machine cannot be measured: ${machine.load.problem}`);
     if (isBusy(machine.load))
       console.log(
-        `this machine is busy: ${shareText(machine.load)}. The certifier waits longer, and does not blame the app for what is late`,
+        `this machine is busy: ${loadText(machine.load)}. The certifier waits longer, and does not blame the app for what is late`,
       );
-    console.log(`${chosen.length} scenarios side by side; the app polls in real seconds, so this takes a while\n`);
+    console.log(
+      `${chosen.length} ${chosen.length === 1 ? 'scenario' : 'scenarios'} side by side; the app polls in real seconds, so this takes a while\n`,
+    );
     const startedAt = new Date();
     const reports = await runPlan(chosen, {
       ...options,
@@ -161,6 +168,7 @@ async function certify(options: CertifyOptions): Promise<number> {
       tokenField: profile.launchTokenField,
       startRequest,
       machine: machine.load,
+      ...(app && { app }),
       signal: interruption.signal,
       onStatus: (scenario, status) =>
         status !== 'RUNNING' &&
@@ -223,23 +231,27 @@ interface StartOptions {
 async function startApp(
   options: CertifyOptions,
   { sandbox, folder, definition, trial, stops, signal }: StartOptions,
-): Promise<{ readonly launchUrl: string; readonly startRequest: StartRequest | null }> {
+): Promise<{ readonly launchUrl: string; readonly startRequest: StartRequest | null; readonly app?: AppUnderTest }> {
   const { startCommand, startRequest } = options;
   if (startCommand !== null) {
     const launchUrl = options.launchUrl ?? `http://127.0.0.1:${await freePort()}/launch`;
+    const { protocol, origin, port } = new URL(launchUrl);
+    if (await answersAt(origin))
+      throw new KitError('port_taken', `something answers at ${origin} already: stop it, or leave out --start`);
     const app = startAppUnderTest(startCommand, {
       PLATFORM_URL: sandbox.url,
       PLATFORM_API_KEY: sandbox.apiKey,
-      PORT: new URL(launchUrl).port,
+      PORT: port || (protocol === 'https:' ? '443' : '80'),
     });
     stops.unshift(() => app.stop());
     const waiting = new AbortController();
     try {
-      await Promise.race([waitForApp(launchUrl, AbortSignal.any([signal, waiting.signal])), app.ended]);
+      await Promise.race([waitForApp(launchUrl, AbortSignal.any([signal, waiting.signal]), startedHere), app.ended]);
     } finally {
       waiting.abort();
     }
-    return { launchUrl, startRequest };
+    void app.ended.catch((error: unknown) => console.error(messageOf(error)));
+    return { launchUrl, startRequest, app };
   }
   if (options.launchUrl !== null) {
     if (sandbox.isKeyMade)
@@ -292,26 +304,28 @@ async function restartApp(command: string, signal: AbortSignal): Promise<void> {
   if (code !== 0) throw new KitError('restart_failed', `--restart-command ended with ${code}: ${command}`);
 }
 
+async function answersAt(origin: string): Promise<boolean> {
+  try {
+    await (await fetch(origin, { redirect: 'manual', signal: AbortSignal.timeout(5_000) })).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Until anything answers there: the app may be started when the key is known. Throws `KitError`. */
-async function waitForApp(launchUrl: string, signal: AbortSignal): Promise<void> {
+async function waitForApp(launchUrl: string, signal: AbortSignal, advice = startedElsewhere): Promise<void> {
   const origin = new URL(launchUrl).origin;
   const giveUpAt = performance.now() + appStartMs;
   for (let told = false; ; told = true) {
-    try {
-      await (await fetch(origin, { redirect: 'manual', signal: AbortSignal.timeout(5_000) })).arrayBuffer();
-      return;
-    } catch {
-      signal.throwIfAborted();
-      if (!told)
-        console.log(
-          `waiting up to ${appStartMs / 1000} s for an app at ${origin}: start it with this sandbox as its PLATFORM_URL`,
-        );
-      if (performance.now() > giveUpAt)
-        throw new KitError(
-          'app_away',
-          `nothing answers at ${origin}: start the app under test there, configured to this sandbox, and run certify again`,
-        );
-      await sleep(500, undefined, { signal });
-    }
+    if (await answersAt(origin)) return;
+    signal.throwIfAborted();
+    if (!told) console.log(`waiting up to ${appStartMs / 1000} s for an app at ${origin}${advice}`);
+    if (performance.now() > giveUpAt)
+      throw new KitError(
+        'app_away',
+        `nothing answers at ${origin}: start the app under test there, configured to this sandbox, and run certify again`,
+      );
+    await sleep(500, undefined, { signal });
   }
 }

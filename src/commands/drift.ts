@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gdalProblem } from '../child/index.ts';
 import { assumedProfile, isLoopbackName, KitError, type WireProfile } from '../contract/index.ts';
 import { baselineProblem, compare, judge, observe, unmadeOf, unseenOf, type Observations } from '../drift/compare.ts';
 import { coverageOf } from '../drift/coverage.ts';
@@ -53,6 +54,9 @@ export default defineCommand(import.meta, {
     json: { type: 'string' },
   },
   async run({ values }) {
+    const problem = gdalProblem();
+    if (problem !== null)
+      throw new KitError('not_installed', `drift compares rasters too, so its own sandbox needs GDAL: ${problem}`);
     const folder = callerFolder();
     const level = levels.find((name) => name === values.level);
     if (level === undefined) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
@@ -84,9 +88,9 @@ export default defineCommand(import.meta, {
     });
     try {
       const expected = await observe(own.target, seenLevel);
-      const problem = baselineProblem(expected, seenLevel);
-      if (problem !== null) {
-        console.error(problem);
+      const baseline = baselineProblem(expected, seenLevel);
+      if (baseline !== null) {
+        console.error(baseline);
         return exitStatus.noBaseline;
       }
       const found: Observations = 'exchanges' in other ? other : await observe(other, level);

@@ -6,9 +6,14 @@ export interface RasterClass {
   readonly value: number;
   readonly name: string;
   readonly color: readonly [number, number, number];
+  /** True for a class that maps do not draw, such as `none` of a model. Default: false. */
+  readonly isHidden?: boolean;
 }
 
 const maxClasses = 256;
+
+/** Metadata of a file with the values of the classes that maps do not draw. */
+export const hiddenClasses = 'CLASSES_NOT_DRAWN';
 
 /** Colours that are told apart, for classes whose labels say nothing of a colour. */
 const classColors: readonly (readonly [number, number, number])[] = [
@@ -26,39 +31,55 @@ const classColors: readonly (readonly [number, number, number])[] = [
 
 /** Colours that maps of land cover give to words. The first match counts. */
 const wordColors: readonly (readonly [RegExp, RasterClass['color']])[] = [
-  [/water|\bsea\b|river|lake|ocean/i, [44, 123, 182]],
-  [/snow|\bice\b|glacier/i, [214, 236, 247]],
-  [/cloud/i, [204, 208, 214]],
-  [/shadow/i, [74, 78, 88]],
-  [/urban|built|building|city|town|road/i, [196, 62, 58]],
-  [/burn|fire/i, [110, 42, 30]],
-  [/crop|field|farm/i, [228, 196, 82]],
-  [/sparse|grass|shrub|meadow/i, [166, 206, 99]],
-  [/dense|forest|tree|wood|vegetation/i, [35, 120, 57]],
-  [/land|soil|bare|sand|ground|rock/i, [196, 168, 120]],
+  [/\b(water|seas?|rivers?|lakes?|oceans?)\b/i, [44, 123, 182]],
+  [/\b(wetlands?|marsh|mangroves?)\b/i, [80, 160, 150]],
+  [/\b(snow|ice|glaciers?)\b/i, [214, 236, 247]],
+  [/\b(shadows?)\b/i, [74, 78, 88]],
+  [/\b(clouds?)\b/i, [204, 208, 214]],
+  [/\b(urban|built|built-up|buildings?|city|town|roads?)\b/i, [196, 62, 58]],
+  [/\b(burnt|burned|fire)\b/i, [110, 42, 30]],
+  [/\b(crops?|cropland|fields?|farmland)\b/i, [228, 196, 82]],
+  [/\b(sparse|grass|grassland|shrubs?|shrubland|meadows?)\b/i, [166, 206, 99]],
+  [/\b(dense|forests?|trees?|woods?|woodland|vegetation)\b/i, [35, 120, 57]],
+  [/\b(land|soil|bare|sand|ground|rock)\b/i, [196, 168, 120]],
 ];
-/** A class with such a label is not drawn: what lies below it shows. */
-const nothing = /^(none|nothing|background|unclassified|no .+)$/i;
+/** A label that denies a word does not have its colour. */
+const negation = /\b(no|non|not|without)\b/i;
+const nothing = /^(none|nothing|background|unclassified)$/i;
 const neutral: RasterClass['color'] = [190, 190, 190];
+/** Least difference of two colours that can be told apart, over the three channels. */
+const leastDifference = 100;
 
-/** False for a class that says that nothing was found, such as `none`. */
-export const isDrawn = ({ name }: Pick<RasterClass, 'name'>): boolean => !nothing.test(name);
+const differenceOf = (one: RasterClass['color'], other: RasterClass['color']): number =>
+  one.reduce((sum, channel, i) => sum + Math.abs(channel - other[i]!), 0);
 
 /** The name of a class in a legend. */
-export const legendName = (name: string): string => (isDrawn({ name }) ? name : `${name} (not drawn)`);
+export const legendName = ({ name, isHidden }: Pick<RasterClass, 'name' | 'isHidden'>): string =>
+  isHidden ? `${name} (not drawn)` : name;
 
-/** Classes of a model, from 0, in the `colors` given, or else in those that their labels suggest. No two have one colour by their words. */
+/**
+ * Classes of a model, from 0, in the `colors` given. Default: in the colours that their labels suggest, each its own, and a
+ * class such as `none` is not drawn.
+ */
 export function classesOfLabels(
   labels: readonly string[],
   colors: readonly RasterClass['color'][] | undefined,
 ): RasterClass[] {
-  const taken = new Set<RasterClass['color']>();
+  if (colors) return labels.map((name, value) => ({ value, name, color: colors[value] ?? neutral }));
+  const taken: RasterClass['color'][] = [];
+  const take = (color: RasterClass['color'] | undefined) => {
+    if (color) taken.push(color);
+    return color;
+  };
+  const byWord = labels.map((name) => {
+    if (nothing.test(name)) return neutral;
+    const [, color] = (negation.test(name) ? undefined : wordColors.find(([word]) => word.test(name))) ?? [];
+    return color && !taken.includes(color) ? take(color) : undefined;
+  });
   return labels.map((name, value) => {
-    const [, ofWord] = wordColors.find(([word]) => word.test(name)) ?? [];
-    const isFree = ofWord !== undefined && !taken.has(ofWord);
-    if (isFree) taken.add(ofWord);
-    const suggested = isFree ? ofWord : classColors[value % classColors.length]!;
-    return { value, name, color: colors?.[value] ?? (isDrawn({ name }) ? suggested : neutral) };
+    const free = classColors.find((color) => taken.every((other) => differenceOf(color, other) >= leastDifference));
+    const color = byWord[value] ?? take(free) ?? classColors[value % classColors.length]!;
+    return { value, name, color, ...(nothing.test(name) && { isHidden: true }) };
   });
 }
 
@@ -78,12 +99,18 @@ export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
           { length: Math.min(maxClasses, Math.max(-1, ...described) + 1) },
           (_, value) => metadata[`CLASS_${value}`] ?? '',
         );
+  const hidden = new Set((metadata[hiddenClasses] ?? '').split(' ').filter(Boolean).map(Number));
   const classes: RasterClass[] = [];
   for (let value = 0; value < Math.min(table.count(), maxClasses); value++) {
     const { c1, c2, c3, c4 } = table.get(value);
     // GDAL fills a table up to its end with black, and marks nodata by no opacity.
     if (c4 === 0 || (names.length > 0 && value >= names.length)) continue;
-    classes.push({ value, name: names[value] ?? '', color: [c1, c2, c3] });
+    classes.push({
+      value,
+      name: names[value] ?? '',
+      color: [c1, c2, c3],
+      ...(hidden.has(value) && { isHidden: true }),
+    });
   }
   return classes;
 }

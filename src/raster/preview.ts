@@ -2,7 +2,7 @@
 import type gdal from 'gdal-async';
 import sharp from 'sharp';
 import { BandReader } from './band-reader.ts';
-import { classesOf, isDrawn, type RasterClass } from './class-table.ts';
+import { classesOf, type RasterClass } from './class-table.ts';
 import { ramps } from './ramps.ts';
 
 /** The picture of a single band; three bands are drawn as red, green and blue. */
@@ -30,7 +30,8 @@ export async function renderPreview(dataset: gdal.Dataset, maxSide: number, styl
   const rgba = Buffer.alloc(width * height * 4);
   const [first, second, third] = bands;
   const classes = first && !second ? drawnClasses(dataset, style) : null;
-  const byValue = classes && new Map(classes.filter(isDrawn).map(({ value, color: rgb }) => [value, rgb]));
+  const byValue =
+    classes && new Map(classes.filter(({ isHidden }) => !isHidden).map(({ value, color: rgb }) => [value, rgb]));
   const colors = Array.from({ length: 256 }, (_, byte) => color(style.ramp, byte / 255)).flat();
   for (let i = 0; i < width * height; i++) {
     if (first && byValue) {

@@ -34,10 +34,11 @@ describe('pages with long names', needing('chromium'), () => {
     for (let i = 0; i < 12; i++) {
       const form = new FormData();
       form.append('file', new Blob([bytes]), `S2A_MSIL2A_20240301T101029_N0510_R022_T33UUP_${'x'.repeat(60)}_${i}.tif`);
-      await sandbox.request('POST', '/public/file/upload?sourceType=MULTISPECTRAL', {
+      const { status } = await sandbox.request('POST', '/public/file/upload?sourceType=MULTISPECTRAL', {
         body: form,
         headers: { 'x-api-key': apiKey },
       });
+      expect(status).toBe(200);
     }
     const problems: string[] = [];
     for (const width of [1440, 720, 380]) {

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { badgeOf } from '../../src/commands/certify/outputs.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
+import { startScriptedServer } from '../support/scripted-server.ts';
 
 const run = promisify(execFile);
 const cli = join(projectRoot, 'bin/marketplace-app-kit.mjs');
@@ -59,13 +60,50 @@ test('Ctrl-C ends the app too', async () => {
 });
 
 test.each([
-  ['exit 3', /--start ended with 3, and no app runs: exit 3/],
-  ['/no/such/program', /--start ended with 127, and no app runs/],
+  ['exit 3', /the command of --start ended \(exit code 3\), and no app runs/],
+  ['kill -9 $$', /the command of --start ended \(SIGKILL\), and no app runs/],
+  ['/no/such/program', /the command of --start ended \(exit code 127\), and no app runs/],
 ])('%s: the command that ended is named', async (command, message) => {
   await expect(run(process.execPath, certify('--start', command))).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringMatching(message) as string,
   });
+});
+
+test('an app that ends in the middle fails at once, and the message says how it ended', async () => {
+  const { folder } = await idleApp();
+  const code = `require('node:http').createServer((req, res) => (req.url.startsWith('/launch') ? process.exit(3) : res.end('ok'))).listen(Number(process.env.PORT), '127.0.0.1');`;
+  await writeFile(join(folder, 'app.cjs'), code);
+  const began = performance.now();
+  const command = `cd '${folder}' && '${process.execPath}' app.cjs`;
+  const { stdout } = await run(process.execPath, [...certify('--start', command), '--patience', '600']).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout).toMatch(/FINISHED FAILED/);
+  expect(performance.now() - began).toBeLessThan(300_000);
+});
+
+test('a port on which something answers is refused', async () => {
+  const { url } = await startScriptedServer('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  await expect(
+    run(process.execPath, certify('--start', 'sleep 60', '--launch-url', `${url}/launch`)),
+  ).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`something answers at ${url} already`) as string,
+  });
+});
+
+test('the app has time to end, also behind a shell, and gets no setting of the sandbox', async () => {
+  const folder = await testFolder();
+  const code = `
+    const { writeFileSync } = require('node:fs');
+    process.on('SIGTERM', () => setTimeout(() => (writeFileSync('ended', String(process.env.SANDBOX_ADMIN_KEY)), process.exit()), 500));
+    require('node:http').createServer((req, res) => res.end('ok')).listen(Number(process.env.PORT), '127.0.0.1');`;
+  await writeFile(join(folder, 'app.cjs'), code);
+  const command = `cd '${folder}' && '${process.execPath}' app.cjs; true`;
+  const env = { ...process.env, SANDBOX_ADMIN_KEY: 'x'.repeat(40) };
+  await run(process.execPath, certify('--start', command), { env }).catch(() => {});
+  expect(await readFile(join(folder, 'ended'), 'utf8')).toBe('undefined');
 });
 
 test.each([

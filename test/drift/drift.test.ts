@@ -246,7 +246,10 @@ test.each([
   ],
 ])('a renewed token %s', { timeout: 900_000 }, async (_what, field, wanted) => {
   const route = { method: 'POST', path: /\/token\/[^/]+\/renew$/ };
-  const seen = await seenThrough([{ route, change: { kind: 'rename', on: 'success', field } }]);
+  const strange = await strangePlatform(platform.url, [{ route, change: { kind: 'rename', on: 'success', field } }]);
+  const launch = platform.launch(noApp, { renewPolicy: 'rotate' });
+  const target = { ...targetAt(strange.url), token: async () => (await launch).token };
+  const seen = await observe(target, 'launch').finally(() => strange.close());
   const own = compare(expected, seen).filter(({ exchange }) =>
     /^renew-token\/(renewed-token|token-life)$/.test(exchange),
   );

@@ -136,6 +136,7 @@ describe('on the oldest Node that it promises, without GDAL and bubblewrap', nee
       ['certify'],
       /--launch-url or --start is required: it names the app to judge, and this package has none of its own\n\nusage: npx marketplace-sandbox certify/,
     ],
+    [['drift', '--platform', 'http://127.0.0.1:9'], /drift compares rasters too, so its own sandbox needs GDAL/],
     [['certfy'], /there is no command certfy\. Did you mean certify\?/],
     [['certify', '--launch-url', 'http://127.0.0.1:9/launch', '--challenge', 'x'], /GDAL is not installed here/],
   ])('%j is refused with a sentence', async (args, message) => {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runInChild } from '../../src/child/index.ts';
@@ -19,6 +19,11 @@ test('the footprints of the demo are where GDAL puts its scenes', async () => {
     confinement: await testConfinement(),
   });
   const path = join(projectRoot, 'src/sandbox/scenes/footprints.json');
+  // UPDATE_FOOTPRINTS=yes npx vitest run test/sandbox/demo-footprints.test.ts writes them after a change of the scenes.
+  if (process.env['UPDATE_FOOTPRINTS'] === 'yes') {
+    const lines = [...places.keys()].map((id, i) => `${JSON.stringify(id)}: ${JSON.stringify(made[i])}`);
+    await writeFile(path, `{\n${lines.join(',\n')}\n}\n`);
+  }
   const stored = JSON.parse(await readFile(path, 'utf8')) as Record<string, Footprint>;
   expect(Object.keys(stored)).toEqual([...places.keys()]);
   for (const [i, [id, footprint]] of Object.entries(stored).entries()) {

@@ -140,6 +140,7 @@ describe('a verdict', () => {
     // one-operation
     ['a second operation, and the first is left', [create(0), create(1_000, { detail: { operationId: 'next' } }), ...[3_500, 6_000].map((at) => poll(at, 'REQUESTED', { detail: { operationId: 'next' } }))], ['one-operation: warning']],
     ['a second operation after a lost answer', [create(0, { delivered: false, status: 200 }), create(1_000, { detail: { operationId: 'next' } }), ...[3_500, 6_000].map((at) => poll(at, 'APPROVED', { detail: { operationId: 'next' } }))], ['one-operation: warning']],
+    ['a third operation, and the first two are left', [create(0), create(1_000, { detail: { operationId: 'next' } }), create(2_000, { detail: { operationId: 'third' } }), ...[4_500, 7_000].map((at) => poll(at, 'REQUESTED', { detail: { operationId: 'third' } }))], ['one-operation: warning']],
     ['the same operation again after a lost answer', [create(0, { delivered: false, status: 200 }), create(1_000), poll(3_500), poll(6_000)], []],
     ['two operations, each polled', [create(0), create(1_000, { detail: { operationId: 'next' } }), ...[3_500, 6_000].flatMap((at) => [poll(at), poll(at + 1_000, 'REQUESTED', { detail: { operationId: 'next' } })])], []],
     ['a second operation just now', [create(0), poll(2_500), create(3_000, { detail: { operationId: 'next' } }), poll(5_500, 'REQUESTED', { detail: { operationId: 'next' } })], []],
@@ -199,7 +200,7 @@ describe('a verdict', () => {
 
   test.each<[what: string, rows: readonly Row[], expected: string, advice: RegExp]>([
     ['a new upload in the middle', [...begun, chunk(6_100, 1), initiate(6_200, { detail: { uploadId: 'u2', key: 'k2' } }), chunk(6_300, 2, { status: 409, detail: { uploadId: 'u2', key: 'k2' } })], 'the uploadId and key of those parts', /send all parts again, from 1 on/],
-    ['a wrong size', [...begun, chunk(6_100, 1), chunk(6_200, 2), complete(6_300, 205)], 'a fileSize of 200, the sum of the parts', /as fileSize, which was 200/],
+    ['a wrong size', [...begun, chunk(6_100, 1), chunk(6_200, 2), complete(6_300, 205)], 'a fileSize that is the sum of all parts', /as fileSize, which was 200/],
     ['names of nobody', [...begun, chunk(6_100, 1, { status: 404, detail: { uploadId: 'x', key: 'y' } })], 'both as initiate answered them', /Keep the uploadId and key/],
   ])('%s: the words say how to mend it', (_what, rows, expected, advice) => {
     const violations = judge(callsOf(rows)).rules.flatMap((rule) => rule.violations);

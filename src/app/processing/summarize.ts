@@ -181,14 +181,14 @@ function sharesOf(
 ): NonNullable<OutputSummary['bands'][number]['classes']> {
   const counts = new Map<number, number>();
   for (const value of valid) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return classes.flatMap(({ value, name, color: [red, green, blue] }) => {
+  return classes.flatMap(({ value, name, color: [red, green, blue], isHidden = false }) => {
     const count = counts.get(value);
     return count === undefined
       ? []
       : [
           {
             value,
-            name: legendName(name.slice(0, 180)),
+            name: legendName({ name: name.slice(0, 180), isHidden }),
             color: [red, green, blue] satisfies [number, number, number],
             share: count / valid.length,
           },

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { messageOf } from '../../files/index.ts';
 
 /** A burst of work on this machine: the mean and the least time of its units. */
 export interface Burst {
@@ -8,8 +9,8 @@ export interface Burst {
 
 /** Time between two measurements. One takes about 60 ms of a processor. */
 const everyMs = 4_000;
-/** An app gets less than half of the time of a processor: what does not come is no evidence. */
-const busySlowdown = 2;
+/** An app gets less than two thirds of the time that it would have: what does not come is no evidence. */
+const busySlowdown = 1.5;
 
 /**
  * Measures how busy this machine is. On a busy machine a right app misses a deadline too, so the patience of the certifier
@@ -18,11 +19,17 @@ const busySlowdown = 2;
 export class MachineLoad {
   #leastMs = Infinity;
   #slowdown = 1;
+  /** Reason why the load cannot be measured. Then the machine counts as idle. Null while it can. */
+  problem: string | null = null;
 
   /** Receives a measurement. */
   note({ meanMs, leastMs }: Burst): void {
     this.#leastMs = Math.min(this.#leastMs, leastMs);
     this.#slowdown = Math.max(1, meanMs / this.#leastMs);
+  }
+
+  get isMeasured(): boolean {
+    return this.#leastMs < Infinity;
   }
 
   /** How many times as long as on an idle machine a program takes now, at least 1. */
@@ -43,8 +50,8 @@ export class MachineLoad {
       resolve();
       next = setTimeout(measure, everyMs).unref();
     });
-    // Without a measurement the machine counts as idle.
-    worker.once('error', () => resolve());
+    worker.once('error', (error: unknown) => (load.problem = messageOf(error)));
+    worker.once('exit', () => resolve());
     measure();
     return {
       load,
@@ -59,6 +66,6 @@ export class MachineLoad {
 
 export const isBusy = ({ slowdown }: Pick<MachineLoad, 'slowdown'>): boolean => slowdown >= busySlowdown;
 
-/** Share of a processor that a program gets, in words. */
-export const shareText = ({ slowdown }: Pick<MachineLoad, 'slowdown'>): string =>
-  `a program gets about 1/${Math.round(slowdown)} of a processor`;
+/** The load in words. */
+export const loadText = ({ slowdown }: Pick<MachineLoad, 'slowdown'>): string =>
+  `a program takes ${slowdown.toFixed(1)} times as long as on an idle one`;

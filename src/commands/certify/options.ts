@@ -4,7 +4,7 @@ import type { Permission } from '../../sandbox/identity/permissions.ts';
 import { wrongArguments, type Given } from '../arguments.ts';
 import { appPermissions } from '../permissions.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';
-import { scriptCommand } from '../../files/index.ts';
+import { hasApp, scriptCommand } from '../../files/index.ts';
 
 /** Request that starts an app that waits for a click. It goes to the place that the launch led to. */
 export interface StartRequest {
@@ -66,15 +66,15 @@ export const usage = `usage: ${scriptCommand('certify')} [options]: launches an 
        [--expect FILE]: verifies a signed report, and judges its traces again. Exits 0 if it is good, 1 if it is not, and 2 if
        no key was given, since anybody can sign
 
-  --launch-url URL       Launch address of a running app (default: starts your own app)
+  --launch-url URL       Launch address of a running app${hasApp ? ' (default: starts your own app)' : ''}
   --start TEXT           Start the app by this command and stop it at the end. Its environment has PLATFORM_URL, PLATFORM_API_KEY
                          and PORT, the port of --launch-url (default: any free one, at http://127.0.0.1:PORT/launch)
   --launch-mode MODE     How the token reaches the app: query or form_post (default: query)
   --start-request TEXT   Request that starts a run after the launch: 'POST path {json}'
-  --profile FILE         Wire profile of the sandbox (default: your app's; with --launch-url the contract's)
+  --profile FILE         Wire profile of the sandbox (default: your own app's, if certify starts it; else the contract's)
   --port N               Port of the certifier's sandbox, whose key is SANDBOX_API_KEY (default: 4010 with --launch-url
                          alone, else any free port)
-  --patience SECONDS     Longest wait for one event (default: 60)
+  --patience SECONDS     Longest wait for one event on an idle machine (default: 60; on a busy one up to ten times as long)
   --scenario ID          Run only this scenario; repeatable
   --level LEVEL          Fail below this level: protocol, robust or exemplary
   --challenge SEED       Draw users, scenes, order, times and faults from a seed, so that no app can know the plan;

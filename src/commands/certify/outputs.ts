@@ -231,11 +231,11 @@ export function tableOf(report: Report): string {
     ...(report.status === 'INTERRUPTED'
       ? [
           '',
-          `Interrupted scenarios prove nothing about the app. Run them again on a machine with less work, or with --patience 300:${againOptions(report)}`,
+          `Interrupted scenarios prove nothing about the app. Run them again:${againOptions(report)} (a level needs the whole plan)`,
         ]
       : []),
     '',
-    `level ${report.level ?? 'none'}${report.challenge === null ? '' : `, challenge ${report.challenge.seed}`}`,
+    `level ${report.level ?? 'none (a level needs all of its scenarios)'}${report.challenge === null ? '' : `, challenge ${report.challenge.seed}`}`,
     `${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  traces ${report.tracesSha256.slice(0, 16)}`,
   ].join('\n');
 }

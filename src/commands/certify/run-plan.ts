@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
+import type { AppUnderTest } from './app-under-test.ts';
 import type { BroughtItem } from './challenge-items.ts';
 import { Browser, OpenError } from './browser.ts';
 import type { Challenge } from './challenge.ts';
 import type { CertifyOptions, StartRequest } from './options.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, type ScenarioReport, type Status } from './report.ts';
 import type { Scenario } from './scenarios.ts';
-import { isBusy, shareText, type MachineLoad } from './machine.ts';
+import { isBusy, loadText, type MachineLoad } from './machine.ts';
 import { MachineTooBusy, NotSeen, WatchedLaunch } from './watched-launch.ts';
 
 export interface PlanOptions {
@@ -20,6 +21,8 @@ export interface PlanOptions {
   readonly patienceMs: number;
   /** Load of the machine that the app runs on. Default: idle. */
   readonly machine?: Pick<MachineLoad, 'slowdown'>;
+  /** The app that the certifier started. Default: somebody else started it. */
+  readonly app?: Pick<AppUnderTest, 'endedWith'>;
   /** Items that replace `{collectionId}` and `{itemId}` in the start request. Default: nothing replaces them. */
   readonly items?: readonly BroughtItem[];
   /** Users who launch the app. Default: the sandbox's own users. */
@@ -31,6 +34,7 @@ export interface PlanOptions {
 }
 
 const idle = { slowdown: 1 };
+const ofSomebodyElse = { endedWith: null };
 /** Time limit for an answer of a page of the app. */
 const longestAnswerMs = 30_000;
 const appId = 'under-test';
@@ -95,7 +99,7 @@ async function runScenario(
     // A failure of the certifier itself says nothing about the app.
     else if (isOwnFailure(error)) [status, missing] = ['INTERRUPTED', { severity: 'warning', message: error.message }];
     else if (error instanceof OpenError && error.isTimeout && isBusy(options.machine ?? idle)) {
-      const message = `${error.message}. This proves nothing, because the machine was too busy: ${shareText(options.machine ?? idle)}`;
+      const message = `${error.message}. This proves nothing, because the machine was too busy: ${loadText(options.machine ?? idle)}`;
       [status, missing] = ['INTERRUPTED', { severity: 'warning', message }];
     }
     // A step that the sandbox refuses, such as an approval that came too late for it, says something of this scenario only.
@@ -130,7 +134,7 @@ async function prepare(
   const { launchId, launchUrl, token } = await sandboxCall(options.sandbox, 'launch', {
     body: { appId, userId, renewPolicy: scenario.renewPolicy ?? 'extend' },
   });
-  const launch = new WatchedLaunch(launchId, { machine: idle, ...options });
+  const launch = new WatchedLaunch(launchId, { machine: idle, app: ofSomebodyElse, ...options });
   if (scenario.tokenAgeMs) await launch.advance(scenario.tokenAgeMs);
   for (const { endpoint, effect, after, times } of scenario.faults ?? [])
     await launch.arm(endpoint, effect, { after, times });

@@ -37,8 +37,8 @@ export interface Scenario {
   act(launch: WatchedLaunch): Promise<void>;
 }
 
-/** Changes whenever scenarios do: reports of different plans say different things. */
-export const planVersion = '1.1.0';
+/** Changes whenever scenarios, rules or advisories do: reports of different plans say different things. */
+export const planVersion = '1.2.0';
 
 const minute = 60_000;
 /** The acts that scenarios share. Their times follow from the limits of the platform. */

@@ -3,7 +3,8 @@ import type * as z from 'zod';
 import { KitError, type OperationStatus } from '../../contract/index.ts';
 import { faultText, type newFault } from '../../sandbox/call/fault.ts';
 import { spanText } from '../../sandbox/marketplace/launch-events.ts';
-import { isBusy, shareText, type MachineLoad } from './machine.ts';
+import type { AppUnderTest } from './app-under-test.ts';
+import { isBusy, loadText, type MachineLoad } from './machine.ts';
 import { sandboxCall, type SandboxAddress, type SandboxAnswer } from '../../testing/sandbox-call.ts';
 
 export type TracedCall = SandboxAnswer<'getTrace'>['calls'][number];
@@ -40,6 +41,7 @@ export class WatchedLaunch {
   #sandbox: SandboxAddress;
   #patienceMs: number;
   #machine: Pick<MachineLoad, 'slowdown'>;
+  #app: Pick<AppUnderTest, 'endedWith'>;
   #signal: AbortSignal;
 
   constructor(
@@ -48,6 +50,7 @@ export class WatchedLaunch {
       sandbox: SandboxAddress;
       patienceMs: number;
       machine: Pick<MachineLoad, 'slowdown'>;
+      app: Pick<AppUnderTest, 'endedWith'>;
       signal: AbortSignal;
     },
   ) {
@@ -55,6 +58,7 @@ export class WatchedLaunch {
     this.#sandbox = options.sandbox;
     this.#patienceMs = options.patienceMs;
     this.#machine = options.machine;
+    this.#app = options.app;
     this.#signal = options.signal;
   }
 
@@ -194,16 +198,18 @@ export class WatchedLaunch {
   async #until<T>(what: string, look: () => Promise<T>, isThere: (seen: T) => boolean): Promise<T> {
     const beganAt = performance.now();
     let waitedMs = 0;
-    let wasBusy = isBusy(this.#machine);
     for (let lookedAt = beganAt; ;) {
       const seen = await look();
       if (isThere(seen)) return seen;
+      if (this.#app.endedWith !== null)
+        throw new NotSeen(`${what}: the app ended (${this.#app.endedWith})${await this.#lastCall()}`);
       const passedMs = performance.now() - beganAt;
       if (waitedMs >= this.#patienceMs || passedMs >= longestWait * this.#patienceMs) {
         const missing = `${what} within ${Math.round(passedMs / 1_000)} s${await this.#lastCall()}`;
-        throw wasBusy
+        const meanLoad = { slowdown: passedMs / Math.max(1, waitedMs) };
+        throw isBusy(meanLoad)
           ? new MachineTooBusy(
-              `${missing}. This proves nothing, because the machine was too busy: ${shareText(this.#machine)}`,
+              `${missing}. This proves nothing, because the machine was too busy: ${loadText(meanLoad)}`,
             )
           : new NotSeen(missing);
       }
@@ -211,7 +217,6 @@ export class WatchedLaunch {
       const now = performance.now();
       waitedMs += (now - lookedAt) / this.#machine.slowdown;
       lookedAt = now;
-      wasBusy ||= isBusy(this.#machine);
     }
   }
 
@@ -222,9 +227,13 @@ export class WatchedLaunch {
     if (!last) return '; it made no call after the launch';
     const answer =
       last.status === null ? 'no answer' : `${last.status}${last.delivered ? '' : ', which did not arrive'}`;
+    const created = new Set(
+      calls.filter(({ endpoint }) => endpoint === 'operation.create').map(({ detail }) => detail['operationId']),
+    );
+    const several = created.size > 1 ? `; it created ${created.size} operations, and the plan decides the last` : '';
     const isOpen =
       calls.some(({ endpoint }) => endpoint === 'upload.chunk') &&
       calls.every(({ endpoint }) => endpoint !== 'upload.complete');
-    return `; its last call was ${last.endpoint}, answered with ${answer}${isOpen ? ', and it did not complete its upload' : ''}`;
+    return `; its last call was ${last.endpoint}, answered with ${answer}${isOpen ? ', and it did not complete its upload' : ''}${several}`;
   }
 }

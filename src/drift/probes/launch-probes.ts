@@ -4,6 +4,10 @@ import { jsonOf, type RawAnswer } from '../facts.ts';
 import { longTexts } from '../target.ts';
 import { launchPlace, needed, nobody, probe, readable } from './probe.ts';
 
+/** True for a long text without spaces that is no UUID, such as the id of a request. */
+const mayBeToken = (text: string) =>
+  /^\S{16,}$/.test(text) && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
 /** They need a token, and make an operation. */
 export const launch = [
   probe('user-detail', 'launch', launchPlace, async (at) => {
@@ -87,7 +91,8 @@ export const launch = [
     });
     if (next !== undefined) at.renewed(next);
     // An app that misses the new token goes on with the old one, which soon ends.
-    const isMissed = next === undefined && longTexts(jsonOf(renewed)).length > 0;
+    const isMissed =
+      next === undefined && longTexts(jsonOf(renewed)).some((text) => text !== token && mayBeToken(text));
     const after = isMissed ? null : await at.call('renew-token/after it', 'userDetail', { token: await at.token() });
     at.note(
       'renew-token/renewed-token',

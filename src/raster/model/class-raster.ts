@@ -2,7 +2,7 @@
 import gdal from 'gdal-async';
 import { KitError } from '../../contract/kit-error.ts';
 import type { JobContext } from '../../child/in-child.ts';
-import { classesOfLabels } from '../class-table.ts';
+import { classesOfLabels, hiddenClasses } from '../class-table.ts';
 import type { Grid } from '../cog.ts';
 import type { Model } from './model-file.ts';
 import type { Tile, TileReader } from './tiles.ts';
@@ -45,16 +45,19 @@ export async function writeClassRaster({
   try {
     if (grid.geoTransform) dataset.geoTransform = [...grid.geoTransform];
     if (grid.srs) dataset.srs = grid.srs;
+    const labelled = classesOfLabels(model.labels, model.colors);
+    const hidden = labelled.flatMap(({ value, isHidden }) => (isHidden ? [value] : []));
     dataset.setMetadata({
       ...(grid.isPoint ? { AREA_OR_POINT: 'Point' } : {}),
       MODEL: `${model.name} ${model.version}`,
       ...(reader.values ? { MODEL_VALUES: reader.values.name } : {}),
       ...Object.fromEntries(model.labels.map((label, i) => [`CLASS_${i}`, label])),
+      ...(hidden.length > 0 ? { [hiddenClasses]: hidden.join(' ') } : {}),
     });
     const band = dataset.bands.get(1);
     band.noDataValue = noClass;
     const table = new gdal.ColorTable(gdal.GPI_RGB);
-    for (const { value, color } of classesOfLabels(model.labels, model.colors)) {
+    for (const { value, color } of labelled) {
       const [c1, c2, c3] = color;
       table.set(value, { c1, c2, c3, c4: 255 });
     }

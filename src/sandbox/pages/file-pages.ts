@@ -22,10 +22,10 @@ const maxUnfit = 10;
 
 /** The classes of a model in the colours that its results have. */
 function classesOf({ labels, colors }: Model): { name: string; color: readonly number[]; note: string }[] {
-  return classesOfLabels(labels, colors).map(({ value, name, color }) => ({
-    name: legendName(name),
-    color,
-    note: String(value),
+  return classesOfLabels(labels, colors).map((rasterClass) => ({
+    name: legendName(rasterClass),
+    color: rasterClass.color,
+    note: String(rasterClass.value),
   }));
 }
 

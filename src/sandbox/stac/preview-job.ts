@@ -8,7 +8,7 @@ import type { Job } from '../../child/in-child.ts';
 import type { Box, Footprint } from '../../raster/footprint.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { unwrap } from '../../raster/unwrap.ts';
-import { classesOf, isDrawn } from '../../raster/class-table.ts';
+import { classesOf } from '../../raster/class-table.ts';
 import { colorBands } from '../../raster/preview.ts';
 
 export interface PreviewInput {
@@ -119,7 +119,7 @@ async function toPicture(layers: readonly Layer[], { width, height, format }: Pr
   );
   const only =
     layers.length === 1 && layers[0]?.selected.bands.count() === 1 ? classesOf(layers[0].selected.bands.get(1)) : null;
-  const colors = only && new Map(only.filter(isDrawn).map(({ value, color }) => [value, color]));
+  const colors = only && new Map(only.filter(({ isHidden }) => !isHidden).map(({ value, color }) => [value, color]));
   const rgba = Buffer.alloc(pixels * 4);
   for (let i = 0; i < pixels; i++) {
     const isValid = alphas.every((alpha) => (alpha[i] ?? 0) > 0) && values.every(({ band }) => !Number.isNaN(band[i]));

@@ -27,12 +27,11 @@ function judgeUpload({ uploadId, key, calls }: TracedUpload): Violation[] {
   let completed: { readonly call: TracedCall; readonly lastPart: number } | null = null;
   const fail = (seen: string, expected: string, ...shown: TracedCall[]) =>
     violations.push({ severity: 'failed', calls: shown, seen, expected });
-  const advise = (violation: Omit<Violation, 'severity'>) => violations.push({ severity: 'failed', ...violation });
 
   for (const call of calls) {
     const { partNumber, size, code } = call.detail;
     if (call.endpoint === 'upload.complete') {
-      judgeComplete(call, lastAnswered, received, fail, advise);
+      judgeComplete(call, lastAnswered, received, fail, (violation) => violations.push(violation));
       completed ??= { call, lastPart };
       continue;
     }
@@ -112,7 +111,7 @@ function judgeComplete(
   lastAnswered: TracedCall | null,
   received: Received,
   fail: (seen: string, expected: string, ...shown: TracedCall[]) => void,
-  advise: (violation: Omit<Violation, 'severity'>) => void,
+  add: (violation: Violation) => void,
 ): void {
   const expected = 'complete only after all chunks were uploaded';
   if (received.isEmpty) return fail('complete without a chunk', expected, complete);
@@ -126,10 +125,11 @@ function judgeComplete(
     );
   const { fileSize } = complete.detail;
   if (fileSize !== undefined && received.bytes !== null && received.bytes < fileSize)
-    advise({
+    add({
+      severity: 'failed',
       calls: [complete],
       seen: `complete of ${fileSize} bytes when ${received.bytes} had come`,
-      expected: `a fileSize of ${received.bytes}, the sum of the parts`,
+      expected: 'a fileSize that is the sum of all parts',
       advice: `Send the sum of the bytes of all parts as fileSize, which was ${received.bytes}, or send the parts that are missing.`,
     });
 }

@@ -14,17 +14,19 @@ export const oneOperation: Rule = {
   judge(calls) {
     const created = firstCreates(calls);
     const violations = created.flatMap((create, i): Violation[] => {
-      const later = created[i + 1];
-      return later !== undefined && isLeftFor(create, later, calls)
-        ? [
-            {
-              severity: 'warning',
-              calls: [create, later],
-              seen: 'a second operation, and no further status call of the first, which stays REQUESTED',
-              expected: 'one operation for one piece of work',
-            },
-          ]
-        : [];
+      const later = created.slice(i + 1).find((other) => isLeftFor(create, other, calls));
+      if (later === undefined) return [];
+      const isPolled = calls.some(
+        ({ endpoint, detail }) => endpoint === 'operation.status' && detail.operationId === create.detail.operationId,
+      );
+      return [
+        {
+          severity: 'warning',
+          calls: [create, later],
+          seen: `another operation, and no further status call of the first, which was ${isPolled ? 'last seen REQUESTED' : 'never asked for'}`,
+          expected: 'one operation for one piece of work',
+        },
+      ];
     });
     return { isExercised: created.length > 0, violations };
   },

@@ -8,7 +8,7 @@ export interface Violation {
   readonly seen: string;
   /** Behaviour that the clause requires. */
   readonly expected: string;
-  /** Change that mends this violation. Default: the advice of the rule. */
+  /** Change that corrects this violation. Default: the advice of the rule. */
   readonly advice?: string;
 }
 
