@@ -131,7 +131,7 @@ COPY deploy deploy
 COPY src src
 WORKDIR /certifier
 RUN --mount=type=cache,target=/root/.npm node /kit/scripts/sandbox-package.mjs /tarball \
- && echo '{"private":true,"type":"module"}' > package.json \
+ && echo '{"name":"certifier","version":"1.0.0","private":true,"type":"module"}' > package.json \
  && npm install --ignore-scripts --no-audit --no-fund /tarball/*.tgz \
  && npm sbom --sbom-format=spdx > sbom.spdx.json \
  && sh /kit/deploy/slim-modules.sh
