@@ -116,7 +116,8 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const opened = [identity, referee, marketplace, control, catalog, files, inference, externalApp, pages];
   const topics = opened.flatMap((slice: Pick<Slice, 'topics'>) => slice.topics ?? []);
   const before = beforeCall({ ...stores, whose });
-  const platform = { ...stores, topics, unavailable, before, afterClockMoved: sweep, reset };
+  const uninspected = confinement.kind === 'absent' ? confinement.summary : null;
+  const platform = { ...stores, topics, unavailable, uninspected, before, afterClockMoved: sweep, reset };
   const slices: Slice<object, typeof platform>[] = opened;
   const lastFirst = slices.toReversed();
 

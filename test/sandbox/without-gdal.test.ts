@@ -56,6 +56,15 @@ test('the demo catalog is there: a shipped raster can be read, and what only GDA
   }
 });
 
+test('the page of files says that they are not inspected, and lists show a picture for each item', async () => {
+  const sandbox = await start({ seed: 'demo' });
+  expect((await sandbox.request('GET', '/files')).text).toContain(`becomes an item: ${reason}.`);
+  for (const name of ['thumbnail', 'preview']) {
+    const picture = await fetch(`${sandbox.url}/catalog/olinda-coast/olinda-landsat7/${name}.webp`);
+    expect([picture.status, picture.headers.get('content-type')]).toEqual([200, 'image/svg+xml; charset=utf-8']);
+  }
+});
+
 test('a model and an import of a raster are refused with the reason', async () => {
   const sandbox = await start();
   await expect(

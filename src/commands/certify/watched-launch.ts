@@ -227,9 +227,7 @@ export class WatchedLaunch {
     if (!last) return '; it made no call after the launch';
     const answer =
       last.status === null ? 'no answer' : `${last.status}${last.delivered ? '' : ', which did not arrive'}`;
-    const created = new Set(
-      calls.filter(({ endpoint }) => endpoint === 'operation.create').map(({ detail }) => detail['operationId']),
-    );
+    const created = new Set(calls.flatMap(({ detail }) => detail['operationId'] ?? []));
     const several = created.size > 1 ? `; it created ${created.size} operations, and the plan decides the last` : '';
     const isOpen =
       calls.some(({ endpoint }) => endpoint === 'upload.chunk') &&

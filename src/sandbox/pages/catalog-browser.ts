@@ -22,6 +22,10 @@ import type { RenderPage } from './page.ts';
 
 const pageSize = 24;
 
+/** Shown for an item whose pixels are gone, or cannot be drawn without GDAL. */
+const noPicture =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 3"><rect width="4" height="3" fill="#b5bcc0"/><path d="M0 3 1.4 1.2l.9 1 .6-.6L4 3z" fill="#8f989d"/></svg>';
+
 /** Pictures of an item on pages, with their longer sides in pixels. Signed previews have another address on each page, so no browser could keep them. */
 const pictureSides = { thumbnail: 240, preview: 1024 } as const;
 /** Shown above the list. */
@@ -146,7 +150,11 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
     router.get(`/catalog/:collectionId/:itemId/${name}.webp`, async (req, res) => {
       const item = catalog.items.find(req.params.collectionId, req.params.itemId);
       if (!item) throw new SandboxError('item_not_found', { message: 'There is no such item' });
-      const picture = await sources.thumbnail(item, side, clientGone(res));
+      const picture = await sources.thumbnail(item, side, clientGone(res)).catch((error: unknown) => {
+        if (error instanceof SandboxError && error.code === 'asset_not_available') return null;
+        throw error;
+      });
+      if (picture === null) return void res.type('svg').send(noPicture);
       sendUntrusted(res, 'image/webp');
       res.set('Cache-Control', 'private, max-age=3600').send(Buffer.from(picture));
     });

@@ -45,6 +45,8 @@ export interface FilePagesOptions {
   readonly runner: Pick<InferenceRunner, 'resultPath'>;
   /** Reason why no model can run; null if models can. */
   readonly unavailable: string | null;
+  /** Reason why uploaded files are not inspected; null if they are. */
+  readonly uninspected: string | null;
   readonly render: RenderPage;
 }
 
@@ -57,6 +59,7 @@ export function filePages({
   jobs,
   runner,
   unavailable,
+  uninspected,
   render,
 }: FilePagesOptions): Router {
   const router = Router();
@@ -76,7 +79,8 @@ export function filePages({
   };
   router.get('/files', (req, res) => {
     const page = pageOf(req.query, files.count(), filesPerPage);
-    render(res, 'files', { files: files.listNewest(page.size, page.skip).map(viewFile), page, sourceTypes });
+    const shown = files.listNewest(page.size, page.skip).map(viewFile);
+    render(res, 'files', { files: shown, page, sourceTypes, uninspected });
   });
   router.get('/inference', (req, res) => {
     const named = (id: string) => files.find(id)?.originalName ?? id;

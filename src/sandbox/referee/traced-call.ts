@@ -50,6 +50,8 @@ export interface CallDetail {
 
 export const inOrder = (a: TracedCall, b: TracedCall): number => a.at - b.at || a.id - b.id;
 
+export const isCreate = ({ endpoint }: TracedCall): boolean => endpoint === 'operation.create';
+
 export const isUpload = ({ endpoint }: TracedCall): boolean => endpoint.startsWith('upload.');
 
 /** Answered as asked, and the answer went out. */

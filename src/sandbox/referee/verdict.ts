@@ -11,7 +11,7 @@ import type { Finding, Rule, Violation } from './rules/rule.ts';
 import { tokenScope } from './rules/token-scope.ts';
 import { uploadAfterApproval } from './rules/upload-after-approval.ts';
 import { uploadIdentity } from './rules/upload-identity.ts';
-import type { TracedCall } from './traced-call.ts';
+import { isCreate, type TracedCall } from './traced-call.ts';
 
 /** The protocol of spec 4.8, rule by rule. No two of them judge the same fault. */
 export const rulesOf = (limits: Pick<WireLimits, 'pollIntervalMs'>): readonly Rule[] => [
@@ -57,10 +57,9 @@ export function judge(calls: readonly TracedCall[], { gaps, cutCalls, kept }: Mi
   const isCut = cutCalls > 0;
   /** By operation; of the launch where a call does not say its own. */
   const beganAt = new Map<string | undefined, number>();
-  for (const { at, endpoint, detail } of calls)
-    for (const id of [undefined, detail.operationId])
-      if (!beganAt.has(id))
-        beganAt.set(id, isCut && (id === undefined || endpoint !== 'operation.create') ? -Infinity : at);
+  for (const call of calls)
+    for (const id of [undefined, call.detail.operationId])
+      if (!beganAt.has(id)) beganAt.set(id, isCut && (id === undefined || !isCreate(call)) ? -Infinity : call.at);
   const isSureOf = ({ at, detail }: TracedCall) => {
     const began = beganAt.get(detail.operationId) ?? Infinity;
     if (began === -Infinity) return false;

@@ -1,4 +1,4 @@
-import { isOk, type TracedCall } from '../traced-call.ts';
+import { isCreate, isOk, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 /** Status calls of a later operation after which an earlier one without any counts as left. */
@@ -37,8 +37,7 @@ function firstCreates(calls: readonly TracedCall[]): TracedCall[] {
   const first = new Map<string, TracedCall>();
   for (const call of calls) {
     const { operationId } = call.detail;
-    if (call.endpoint === 'operation.create' && operationId !== undefined && !first.has(operationId))
-      first.set(operationId, call);
+    if (isCreate(call) && operationId !== undefined && !first.has(operationId)) first.set(operationId, call);
   }
   return [...first.values()];
 }
