@@ -77,11 +77,26 @@ function refusals(exchanges: readonly Exchange[]): string[] {
   ];
 }
 
+/** Facts that a platform has in all of its answers or in none: the report has each once. */
+const ofThePlatform: readonly string[] = ['header.x-request-id'];
+const maxNamed = 3;
+
 export function reportText(report: DriftReport, exchanges: readonly Exchange[]): string {
   const lines = refusals(exchanges);
-  const names = [...new Set(report.differences.map(({ exchange }) => exchange))];
+  const ofPlatform = report.differences.filter(({ fact }) => ofThePlatform.includes(fact));
+  const ofCalls = report.differences.filter((difference) => !ofPlatform.includes(difference));
+  for (const [text, own] of Map.groupBy(
+    ofPlatform,
+    (difference) => `${difference.fact}: ${differenceInWords(difference)}`,
+  ))
+    lines.push(
+      `${worst(own.map(({ verdict }) => verdict)).toUpperCase()}  ${text}`,
+      `    in ${own.length} ${own.length === 1 ? 'exchange' : 'exchanges'}: ${own.slice(0, maxNamed).map(({ exchange }) => exchange).join(', ')}${own.length > maxNamed ? ', ...' : ''}`, // oxfmt-ignore
+      '',
+    );
+  const names = [...new Set(ofCalls.map(({ exchange }) => exchange))];
   for (const name of names) {
-    const own = report.differences.filter(({ exchange }) => exchange === name);
+    const own = ofCalls.filter(({ exchange }) => exchange === name);
     const made = exchanges.find((exchange) => exchange.name === name && exchange.method !== '');
     lines.push(`${worst(own.map(({ verdict }) => verdict)).toUpperCase()}  ${name}`);
     for (const difference of own) lines.push(`    ${difference.fact}: ${differenceInWords(difference)}`);

@@ -1,6 +1,7 @@
 /** Drift compares with its own sandbox: without a whole baseline there is no verdict, and no exchange of one side is left out. */
 import { expect, test } from 'vitest';
 import { baselineProblem, compare, unseenOf, type Observations } from '../../src/drift/compare.ts';
+import { reportText, type DriftReport } from '../../src/drift/report.ts';
 import type { Exchange } from '../../src/drift/target.ts';
 
 const exchange = (name: string): Exchange => ({
@@ -46,4 +47,34 @@ test('an exchange of the sandbox alone was not observed, and one of the platform
 test('a status that was polled more often on one side is no difference', () => {
   const [few, many] = [seen(['poll/status']), seen(['poll/status', 'poll/status', 'poll/status'])];
   expect([compare(few, many), compare(many, few), unseenOf(many, few)]).toEqual([[], [], []]);
+});
+
+test('a platform without request ids is one line of the report, and another fact one of each exchange', () => {
+  const names = ['catalog/root', 'catalog/child', 'get-item/by id', 'get-item/unknown'];
+  const withHeaders = (facts: Record<string, string>): Observations => ({
+    exchanges: names.map((name) => ({ ...exchange(name), facts: { status: '200', ...facts } })),
+    missing: {},
+  });
+  const sandbox = withHeaders({ 'header.x-request-id': 'some', 'header.accept-ranges': 'bytes' });
+  const share = { seen: 0, all: 0, missing: [] };
+  const report = {
+    ...{
+      platform: 'p',
+      level: 'read',
+      result: 'differs',
+      gone: [],
+      unmade: [],
+      unseen: [],
+      assumptions: [],
+      missing: {},
+    },
+    differences: compare(sandbox, withHeaders({})),
+    coverage: { operations: share, statuses: share, fields: share },
+  } as unknown as DriftReport;
+  const lines = reportText(report, []).split('\n');
+  expect(lines.filter((line) => line.includes('x-request-id'))).toEqual([
+    'DIFFERS  header.x-request-id: expected some, and it is not there',
+  ]);
+  expect(lines).toContain('    in 4 exchanges: catalog/root, catalog/child, get-item/by id, ...');
+  expect(lines.filter((line) => line.includes('accept-ranges'))).toHaveLength(4);
 });
