@@ -41,7 +41,7 @@ const trialSide = 256;
 const placeholder = { collectionId: '{collectionId}', itemId: '{itemId}' };
 /** Time limit for the first answer of an app that the certifier starts, in milliseconds. */
 const appStartMs = 120_000;
-/** What is said of an app that does not answer yet. */
+/** Ends of the message about an app that does not answer yet. */
 const startedHere = ', which --start starts';
 const startedElsewhere = ': start it with this sandbox as its PLATFORM_URL';
 /** Time limit for a restart of the app, in milliseconds. */
@@ -100,10 +100,7 @@ async function certify(options: CertifyOptions): Promise<number> {
   const isOwnApp = options.launchUrl === null && options.startCommand === null;
   const definition = isOwnApp ? await ownApp() : null;
   if (isOwnApp && definition === null)
-    throw wrongArguments(
-      '--launch-url or --start is required: it names the app to judge, and this package has none of its own',
-      usage,
-    );
+    throw wrongArguments('certify needs --launch-url or --start, because this package contains no app', usage);
   const profile =
     options.profileFile === null
       ? (definition?.profile ?? assumedProfile)
@@ -168,7 +165,8 @@ async function certify(options: CertifyOptions): Promise<number> {
       tokenField: profile.launchTokenField,
       startRequest,
       machine: machine.load,
-      ...(app && { app }),
+      // After a restart another process is the app.
+      ...(app && restartCommand === null && { app }),
       signal: interruption.signal,
       onStatus: (scenario, status) =>
         status !== 'RUNNING' &&

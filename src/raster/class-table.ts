@@ -15,7 +15,7 @@ const maxClasses = 256;
 /** Metadata of a file with the values of the classes that maps do not draw. */
 export const hiddenClasses = 'CLASSES_NOT_DRAWN';
 
-/** Colours that are told apart, for classes whose labels say nothing of a colour. */
+/** Distinct colours for classes whose labels suggest none. */
 const classColors: readonly (readonly [number, number, number])[] = [
   [0, 114, 178],
   [230, 159, 0],

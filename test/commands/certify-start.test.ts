@@ -72,13 +72,18 @@ test.each([
 
 test('an app that ends in the middle fails at once, and the message says how it ended', async () => {
   const { folder } = await idleApp();
-  const code = `require('node:http').createServer((req, res) => (req.url.startsWith('/launch') ? process.exit(3) : res.end('ok'))).listen(Number(process.env.PORT), '127.0.0.1');`;
+  // It answers the launch, and ends a moment later.
+  const code = `require('node:http').createServer((req, res) => {
+    res.end('ok');
+    if (req.url.startsWith('/launch')) setTimeout(() => process.exit(3), 300);
+  }).listen(Number(process.env.PORT), '127.0.0.1');`;
   await writeFile(join(folder, 'app.cjs'), code);
   const began = performance.now();
   const command = `cd '${folder}' && '${process.execPath}' app.cjs`;
   const { stdout } = await run(process.execPath, [...certify('--start', command), '--patience', '600']).catch(
     (error: unknown) => error as { stdout: string },
   );
+  expect(stdout).toMatch(/: the app ended \(exit code 3\); it made no call after the launch/);
   expect(stdout).toMatch(/FINISHED FAILED/);
   expect(performance.now() - began).toBeLessThan(300_000);
 });

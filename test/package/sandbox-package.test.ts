@@ -134,7 +134,7 @@ describe('on the oldest Node that it promises, without GDAL and bubblewrap', nee
   test.each([
     [
       ['certify'],
-      /--launch-url or --start is required: it names the app to judge, and this package has none of its own\n\nusage: npx marketplace-sandbox certify/,
+      /certify needs --launch-url or --start, because this package contains no app\n\nusage: npx marketplace-sandbox certify/,
     ],
     [['drift', '--platform', 'http://127.0.0.1:9'], /drift compares rasters too, so its own sandbox needs GDAL/],
     [['certfy'], /there is no command certfy\. Did you mean certify\?/],

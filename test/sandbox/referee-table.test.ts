@@ -198,11 +198,24 @@ describe('a verdict', () => {
     expect(found(rows)).toEqual(expected);
   }); // oxfmt-ignore
 
+  test('each operation that was left is a violation, and the words say whether it was asked for', () => {
+    const other = (operationId: string) => ({ detail: { operationId } });
+    const rows = [
+      ...[create(0), poll(2_500), create(3_000, other('second')), create(4_000, other('third'))],
+      ...[6_500, 9_000].map((at) => poll(at, 'REQUESTED', other('third'))),
+    ];
+    const found = judge(callsOf(rows)).advisories.find(({ rule }) => rule === 'one-operation');
+    expect(found?.violations.map(({ seen }) => seen.slice(-19))).toEqual([
+      'last seen REQUESTED',
+      'was never asked for',
+    ]);
+  });
+
   test.each<[what: string, rows: readonly Row[], expected: string, advice: RegExp]>([
     ['a new upload in the middle', [...begun, chunk(6_100, 1), initiate(6_200, { detail: { uploadId: 'u2', key: 'k2' } }), chunk(6_300, 2, { status: 409, detail: { uploadId: 'u2', key: 'k2' } })], 'the uploadId and key of those parts', /send all parts again, from 1 on/],
     ['a wrong size', [...begun, chunk(6_100, 1), chunk(6_200, 2), complete(6_300, 205)], 'a fileSize that is the sum of all parts', /as fileSize, which was 200/],
     ['names of nobody', [...begun, chunk(6_100, 1, { status: 404, detail: { uploadId: 'x', key: 'y' } })], 'both as initiate answered them', /Keep the uploadId and key/],
-  ])('%s: the words say how to mend it', (_what, rows, expected, advice) => {
+  ])('%s: the advice says what to change', (_what, rows, expected, advice) => {
     const violations = judge(callsOf(rows)).rules.flatMap((rule) => rule.violations);
     expect(violations[0]).toMatchObject({ expected, advice: expect.stringMatching(advice) as string });
   }); // oxfmt-ignore

@@ -188,7 +188,7 @@ function sharesOf(
       : [
           {
             value,
-            name: legendName({ name: name.slice(0, 180), isHidden }),
+            name: legendName({ name, isHidden }).slice(0, 200),
             color: [red, green, blue] satisfies [number, number, number],
             share: count / valid.length,
           },

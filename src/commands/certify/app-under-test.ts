@@ -6,7 +6,7 @@ import { KitError } from '../../contract/index.ts';
 export interface AppUnderTest {
   /** Rejects with `KitError` (`app_ended`) if the command ends by itself. */
   readonly ended: Promise<never>;
-  /** How the command ended by itself; null while it runs. */
+  /** Exit code or signal of a command that ended by itself. Null while it runs. */
   readonly endedWith: string | null;
   /** Asks the app to end, with all that its command has started, and ends them after `graceMs`. */
   stop(graceMs?: number): Promise<void>;
@@ -23,7 +23,7 @@ export function startAppUnderTest(command: string, env: Readonly<Record<string, 
   const child = spawn(command, {
     shell: true,
     stdio: ['ignore', 2, 2],
-    // A group of its own: what the shell has started ends with it.
+    // A signal to this group reaches all that the shell has started.
     detached: true,
     env: { ...Object.fromEntries(inherited), ...env },
   });

@@ -32,7 +32,7 @@ export class MachineLoad {
     return this.#leastMs < Infinity;
   }
 
-  /** How many times as long as on an idle machine a program takes now, at least 1. */
+  /** Time that a program takes now, as a multiple of its time on an idle machine. At least 1. */
   get slowdown(): number {
     return this.#slowdown;
   }

@@ -226,12 +226,16 @@ export class WatchedLaunch {
     const last = calls.at(-1);
     if (!last) return '; it made no call after the launch';
     const answer =
-      last.status === null ? 'no answer' : `${last.status}${last.delivered ? '' : ', which did not arrive'}`;
-    const created = new Set(calls.flatMap(({ detail }) => detail['operationId'] ?? []));
-    const several = created.size > 1 ? `; it created ${created.size} operations, and the plan decides the last` : '';
+      last.status === null
+        ? 'which got no answer'
+        : `answered with ${last.status}${last.delivered ? '' : ', which did not arrive'}`;
+    const ofLaunch = calls.filter(({ detail }) => detail['foreign'] === undefined);
+    const operations = new Set(ofLaunch.flatMap(({ detail }) => detail['operationId'] ?? []));
+    const several =
+      operations.size > 1 ? `; it has ${operations.size} operations, and the plan approves or rejects the last` : '';
     const isOpen =
       calls.some(({ endpoint }) => endpoint === 'upload.chunk') &&
       calls.every(({ endpoint }) => endpoint !== 'upload.complete');
-    return `; its last call was ${last.endpoint}, answered with ${answer}${isOpen ? ', and it did not complete its upload' : ''}${several}`;
+    return `; its last call was ${last.endpoint}, ${answer}${isOpen ? ', and it did not complete its upload' : ''}${several}`;
   }
 }

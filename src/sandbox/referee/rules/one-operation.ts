@@ -1,4 +1,4 @@
-import { isCreate, isOk, type TracedCall } from '../traced-call.ts';
+import { isCreate, isOk, pollsByOperation, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 
 /** Status calls of a later operation after which an earlier one without any counts as left. */
@@ -13,22 +13,26 @@ export const oneOperation: Rule = {
     'Repeat a create call that failed with the same Idempotency-Key, which gives the same operation. The user sees each further operation as another request.',
   judge(calls) {
     const created = firstCreates(calls);
-    const violations = created.flatMap((create, i): Violation[] => {
-      const later = created.slice(i + 1).find((other) => isLeftFor(create, other, calls));
-      if (later === undefined) return [];
-      const isPolled = calls.some(
-        ({ endpoint, detail }) => endpoint === 'operation.status' && detail.operationId === create.detail.operationId,
-      );
+    const polls = pollsByOperation(calls);
+    const pollsOf = ({ detail }: TracedCall) => (polls.get(detail.operationId ?? '') ?? []).filter(isOk);
+    // What was left for any later operation was left for the last one that the app polls, too.
+    const later = created.findLast((create) => pollsOf(create).length >= pollsOfLater);
+    if (later === undefined) return { isExercised: created.length > 0, violations: [] };
+    const violations = created.slice(0, created.indexOf(later)).flatMap((create): Violation[] => {
+      const own = pollsOf(create);
+      const isLeft = own.every(({ at, detail }) => at <= later.at && detail.operationStatus === 'REQUESTED');
+      if (!isLeft) return [];
+      const last = own.length > 0 ? 'last seen REQUESTED' : 'never asked for';
       return [
         {
           severity: 'warning',
           calls: [create, later],
-          seen: `another operation, and no further status call of the first, which was ${isPolled ? 'last seen REQUESTED' : 'never asked for'}`,
+          seen: `another operation, and no further status call of the first, which was ${last}`,
           expected: 'one operation for one piece of work',
         },
       ];
     });
-    return { isExercised: created.length > 0, violations };
+    return { isExercised: true, violations };
   },
 };
 
@@ -40,14 +44,4 @@ function firstCreates(calls: readonly TracedCall[]): TracedCall[] {
     if (isCreate(call) && operationId !== undefined && !first.has(operationId)) first.set(operationId, call);
   }
   return [...first.values()];
-}
-
-/** True if the app polls the later operation, and never again the earlier one, which nobody has decided. */
-function isLeftFor(create: TracedCall, later: TracedCall, calls: readonly TracedCall[]): boolean {
-  const polls = calls.filter((call) => call.endpoint === 'operation.status' && isOk(call));
-  const ofEarlier = polls.filter(({ detail }) => detail.operationId === create.detail.operationId);
-  const ofLater = polls.filter(({ detail }) => detail.operationId === later.detail.operationId);
-  const isUndecided = ofEarlier.every(({ detail }) => detail.operationStatus === 'REQUESTED');
-  const isPolledStill = ofEarlier.some(({ at }) => at > later.at);
-  return isUndecided && !isPolledStill && ofLater.length >= pollsOfLater;
 }
