@@ -307,7 +307,7 @@ async function ofStep(work: Work): Promise<Measured> {
     concurrency: 1,
     platformInput: { check: () => Promise.reject(new Error('none')), fetch: () => Promise.reject(new Error('none')) },
     limits: { timeoutMs: 3_600_000 },
-    onMemory: (bytes) => (peak = Math.max(peak, bytes)),
+    onUsage: ({ memoryBytes }) => (peak = Math.max(peak, memoryBytes)),
   });
   const step = host.find(work.id);
   const local = (path: string) => ({ type: 'local', path }) as const;

@@ -300,7 +300,7 @@ async function createSteps(
     packsOutputs: profile.severalOutputs === 'zip',
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
     workSpace,
-    onMemory: (bytes) => metrics.observeStepMemory(bytes),
+    onUsage: ({ memoryBytes }) => metrics.observeStepMemory(memoryBytes),
     onDefect: (error, what) => log.error({ err: error }, what),
     inspectPort: config.inspectPort ?? undefined,
   });

@@ -1,4 +1,5 @@
 import type { LentFile } from './lend-file.ts';
+import type { ChildUsage } from './limits.ts';
 
 /** A job for a child process, as its host gives it. */
 export interface ChildJob {
@@ -14,6 +15,6 @@ export interface ChildJob {
   readonly onProgress?: (fraction: number, note: string | null) => void;
   /** Answers what the job asks, one question at a time; a rejection ends the job, which rejects with it. The question may be anything. Default: a question ends the job. */
   readonly onAsk?: ((question: unknown, signal: AbortSignal) => Promise<unknown>) | undefined;
-  /** Resident memory of the child and of all that it has started, as sampled. */
-  readonly onMemory?: ((bytes: number) => void) | undefined;
+  /** Use of the child and of all that it has started, as sampled. A kept child counts its earlier jobs too. */
+  readonly onUsage?: ((usage: ChildUsage) => void) | undefined;
 }

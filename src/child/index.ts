@@ -16,5 +16,5 @@ export { planLending, type LentFile } from './lend-file.ts';
 export { ChildPool, PoolBusyError } from './pool.ts';
 export { plainText } from './plain-text.ts';
 export { isJobFailure, ReportedJobError } from './reported-error.ts';
-export { ChildJobError, defaultLimits, limitError, type ChildLimits } from './limits.ts';
+export { ChildJobError, defaultLimits, limitError, type ChildLimits, type ChildUsage } from './limits.ts';
 export type { ChildContext, FailureKind, Job, JobContext } from './protocol.ts';

@@ -87,12 +87,20 @@ export function diskFull(): ChildJobError {
   return new ChildJobError('disk_full', 'the disk that the processing works on is full', { kind: 'transient' });
 }
 
+/** Use of a child and of all that it has started, as one look found it. */
+export interface ChildUsage {
+  /** Resident. */
+  readonly memoryBytes: number;
+  /** Processor time since the child's start. It never decreases. */
+  readonly cpuSeconds: number;
+}
+
 export interface WatchOptions {
   /** Id of the first process. Undefined if none was started. */
   readonly pid: number | undefined;
   readonly workFolder: string;
   readonly limits: Required<ChildLimits>;
-  readonly onMemory: (bytes: number) => void;
+  readonly onUsage: (usage: ChildUsage) => void;
   /** Called at every look that finds a limit exceeded. */
   readonly onOver: (error: ChildJobError) => void;
 }
@@ -110,6 +118,7 @@ export class LimitWatch {
   #kernelBytes = 0;
   /** Most memory that a look found, in bytes. */
   peakBytes = 0;
+  #cpuSeconds = 0;
   /** True if a look found the disk so full that a write may have failed. */
   hasSeenScarceDisk = false;
   /** Size of the largest file that a look found. */
@@ -130,19 +139,26 @@ export class LimitWatch {
     clearTimeout(this.#spaceTimer);
   }
 
+  /** Measures once, and reports the measurement. */
+  measure(): { processes: number; tasks: number; usedBytes: number } {
+    const { pid, onUsage } = this.#options;
+    const { processes, tasks, memoryBytes, cpuSeconds } = usageOf(pid === undefined ? [] : processTree(pid));
+    const usedBytes = memoryBytes + this.#kernelBytes;
+    this.peakBytes = Math.max(this.peakBytes, usedBytes);
+    // The time of a process is gone between its end and the moment that its parent takes note of it.
+    this.#cpuSeconds = Math.max(this.#cpuSeconds, cpuSeconds);
+    onUsage({ memoryBytes: usedBytes, cpuSeconds: this.#cpuSeconds });
+    return { processes, tasks, usedBytes };
+  }
+
   #lookAtUsage(): void {
     const {
       pid,
       limits: { memoryBytes, processes },
-      onMemory,
       onOver,
     } = this.#options;
     if (pid === undefined) return;
-    const tree = processTree(pid);
-    const used = usageOf(tree);
-    const usedBytes = used.memoryBytes + this.#kernelBytes;
-    this.peakBytes = Math.max(this.peakBytes, usedBytes);
-    onMemory(usedBytes);
+    const { usedBytes, ...used } = this.measure();
     if (usedBytes > memoryBytes)
       onOver(limitError('job_memory_exceeded', 'used more memory than', memoryBytes, 'bytes'));
     if (used.processes > processes + bubblewrapOwnProcesses || used.tasks > tasksOf(processes))

@@ -31,11 +31,21 @@ export function hasEnded({ pid, startedAt }: KnownProcess): boolean {
   return stat?.startedAt !== startedAt || stat.state === 'Z' || stat.state === 'X';
 }
 
-/** Fields 3, 4 and 22 of `/proc/PID/stat` (proc(5)). The name of the program, in parentheses, may hold spaces and parentheses. */
-function statOf(pid: number | string): { state: string; parent: number; startedAt: string } | null {
+interface ProcessStat {
+  readonly state: string;
+  readonly parent: number;
+  /** Processor time of the process and of its ended children, in clock ticks. */
+  readonly ticks: number;
+  readonly startedAt: string;
+}
+
+/** Fields 3, 4, 14 to 17 and 22 of `/proc/PID/stat` (proc(5)). The name of the program, in parentheses, may hold spaces and parentheses. */
+function statOf(pid: number | string): ProcessStat | null {
   const fields = /^.*\) (.*)$/s.exec(readText(`/proc/${pid}/stat`))?.[1]?.split(' ');
   const { 0: state, 1: parent, 19: startedAt } = fields ?? [];
-  return state === undefined || startedAt === undefined ? null : { state, parent: Number(parent), startedAt };
+  if (!fields || state === undefined || startedAt === undefined) return null;
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return { state, parent: Number(parent), ticks, startedAt };
 }
 
 export interface TreeUsage {
@@ -47,13 +57,18 @@ export interface TreeUsage {
    * process that has most of them.
    */
   readonly memoryBytes: number;
+  /** Processor time of all processes, and of those that have ended and whose parent lives. */
+  readonly cpuSeconds: number;
 }
+
+/** The unit of times in `/proc`. It is the same on every Linux (`USER_HZ`). */
+const ticksPerSecond = 100;
 
 /** Memory that a process has for itself, its page tables and what was swapped out included. */
 const ownMemory = ['RssAnon', 'RssShmem', 'VmPTE', 'VmSwap', 'HugetlbPages'];
 
 export function usageOf(pids: readonly number[]): TreeUsage {
-  let [processes, tasks, own, files] = [0, 0, 0, 0];
+  let [processes, tasks, own, files, ticks] = [0, 0, 0, 0, 0];
   for (const pid of pids) {
     const status = readText(`${livingTask(pid)}/status`);
     if (status === '') continue;
@@ -61,8 +76,9 @@ export function usageOf(pids: readonly number[]): TreeUsage {
     tasks += number(status, 'Threads');
     for (const field of ownMemory) own += number(status, field);
     files = Math.max(files, number(status, 'RssFile'));
+    ticks += statOf(pid)?.ticks ?? 0;
   }
-  return { processes, tasks, memoryBytes: (own + files) * 1024 };
+  return { processes, tasks, memoryBytes: (own + files) * 1024, cpuSeconds: ticks / ticksPerSecond };
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   LimitWatch,
   tasksOf,
   type ChildLimits,
+  type ChildUsage,
 } from './limits.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { firstChildOf, hasEnded, processTree, type KnownProcess } from './process-tree.ts';
@@ -79,7 +80,7 @@ export class ChildRunner {
   #timers: NodeJS.Timeout[] = [];
   /** Reason why the process is being ended. Null if it may continue. */
   #ending: { readonly error: unknown } | null = null;
-  #onMemory: ((bytes: number) => void) | undefined;
+  #onUsage: ((usage: ChildUsage) => void) | undefined;
   /** The kernel's own hold on the tree, where there is one. */
   #group: ChildGroup | null;
   #ranOutOfMemory = false;
@@ -150,7 +151,7 @@ export class ChildRunner {
       pid: this.#child.pid,
       workFolder: this.#workFolder,
       limits: this.#limits,
-      onMemory: (bytes) => this.#onMemory?.(bytes),
+      onUsage: (usage) => this.#onUsage?.(usage),
       onOver: (error) => this.#stopNow(error),
     });
   }
@@ -180,9 +181,10 @@ export class ChildRunner {
       () => this.#stop(limitError('job_timeout', 'ran longer than', timeoutMs, 'ms')),
       timeoutMs,
     );
-    this.#onMemory = job.onMemory;
+    this.#onUsage = job.onUsage;
     try {
       const { answer, exit } = await this.#converse(job);
+      if (answer !== null) this.#watch.measure();
       if (this.#ending !== null) {
         await this.end();
         throw this.#ending.error;
@@ -198,7 +200,7 @@ export class ChildRunner {
       throw this.#crash(exit);
     } finally {
       clearTimeout(deadline);
-      this.#onMemory = undefined;
+      this.#onUsage = undefined;
       job.signal?.removeEventListener('abort', onAbort);
     }
   }

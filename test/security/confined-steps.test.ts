@@ -7,7 +7,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import type { ChildLimits, ConfinementMode } from '../../src/child/index.ts';
+import type { ChildLimits, ChildUsage, ConfinementMode } from '../../src/child/index.ts';
 import hostileOutputs from '../support/hostile-outputs.ts';
 import hostileSteps from '../support/hostile-steps.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -26,7 +26,7 @@ async function attempt(
   mode: ConfinementMode,
   attack: string,
   target: string,
-  options: { limits?: ChildLimits; onMemory?: (bytes: number) => void } = {},
+  options: { limits?: ChildLimits; onUsage?: (usage: ChildUsage) => void } = {},
 ) {
   const { run, workFolder } = await startStepHost({
     definition: hostileSteps,
@@ -142,7 +142,7 @@ describe('a tree of processes', () => {
     const limits = { memoryBytes: 250e6 };
     const { code, workFolder } = await attempt('required', 'greedy-grandchildren', '1024', {
       limits,
-      onMemory: (bytes) => (peak = Math.max(peak, bytes)),
+      onUsage: ({ memoryBytes }) => (peak = Math.max(peak, memoryBytes)),
     });
     expect(code).toBe('job_memory_exceeded');
     expect(peak).toBeLessThan(375e6);

@@ -33,7 +33,7 @@ export const inKeptChild: typeof runInChild = async ({
   onAsk,
   confinement,
   limits: _limits,
-  onMemory: _onMemory,
+  onUsage: _onUsage,
   ...more
 }) => {
   const other = Object.entries(more).filter(([, value]) =>

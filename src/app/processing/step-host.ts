@@ -3,32 +3,29 @@ import { didYouMean } from '../../contract/did-you-mean.ts';
 import { KitError } from '../../contract/index.ts';
 import {
   ChildJobError,
-  defaultLimits,
   FairQueue,
   FileDigests,
   runInChild,
   type ChildLimits,
-  type LentFile,
+  type ChildUsage,
 } from '../../child/index.ts';
 import { folderBytes, removeFolder } from '../../files/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
-import { openContainerService } from './container-service.ts';
 import { packOutputs } from './pack-outputs.ts';
 import { CodeDigests } from './code-digest.ts';
 import { sourceFetcher, type Source } from './fetch-sources.ts';
 import { makeProvenance } from './make-provenance.ts';
-import { digestsQuestion, hashedInputs, hashInputs, measureInputs } from './input-digests.ts';
+import { hashedInputs, hashInputs, measureInputs } from './input-digests.ts';
+import { createLocalExecutor } from './local-executor.ts';
 import type { Provenance, ProvenanceKnown } from './provenance.ts';
 import { readDescriptions } from './output-description.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { runCheck, type CheckedStep, type RunCheckOptions } from './run-check.ts';
 import { chosenInputs, type RunInput } from './run-input.ts';
-import type { StepJobInput } from './step-job.ts';
+import type { ExecutorTask, StepExecutor, StepUsage } from './step-executor.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 import { answered, takeOutputs, type RunOutput } from './take-outputs.ts';
 import type { WorkSpace } from './work-space.ts';
-
-const stepJob = new URL('./step-job.ts', import.meta.url);
 
 export interface StepHost {
   readonly steps: readonly AnyStep[];
@@ -56,6 +53,7 @@ export interface StepOutputs {
   readonly outputs: readonly RunOutput[];
   readonly result: RunResult | null;
   readonly provenance: Provenance;
+  readonly usage: StepUsage;
 }
 
 export interface StepTask {
@@ -66,6 +64,8 @@ export interface StepTask {
   readonly stepVersion: string;
   readonly parameters: StepParameters;
   readonly input: RunInput;
+  /** The run that the task belongs to. Default: none. */
+  readonly run?: ExecutorTask['run'];
   /** The operation that was approved. Default: none. */
   readonly operationId?: string | null;
   /** The task's own folder, with `input`, `step` and `output` in it; made here, removed by the caller when the output is no longer needed. */
@@ -92,19 +92,22 @@ export interface StepHostOptions extends RunCheckOptions {
   readonly definition: { readonly module: string; readonly steps: readonly AnyStep[] };
   /** Default: no limit to what the work folders hold together. */
   readonly workSpace?: WorkSpace;
-  /** Runs a job in a child process. Default: `runInChild`, which starts a process for each job. */
+  /** Runs a job in a child process of this machine. Default: `runInChild`, which starts a process for each job. */
   readonly inChild?: typeof runInChild;
+  /** Gives the work of steps room. Default: confined child processes of this machine. */
+  readonly executor?: StepExecutor;
   /** True if the platform wants one file per run: several outputs then become one zip. Default false. */
   readonly packsOutputs?: boolean;
   /** Port on which a step waits for a debugger. Default: none. */
   readonly inspectPort?: number | undefined;
-  /** Resident memory of a step's processes, as sampled. */
-  readonly onMemory?: (bytes: number) => void;
+  /** Use of a step's processes on this machine, as sampled. */
+  readonly onUsage?: (usage: ChildUsage) => void;
 }
 
 export function createStepHost(options: StepHostOptions): StepHost {
   const { steps } = options.definition;
   const { inChild = runInChild } = options;
+  const executor = options.executor ?? createLocalExecutor({ ...options, module: options.definition.module });
   const queue = new FairQueue(options.concurrency);
   /** Runs that hold an input of the platform: so many wait for their step, beside those that run. The others hold nothing yet. */
   const withInput = new FairQueue(2 * options.concurrency);
@@ -120,8 +123,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     step: AnyStep,
     sources: readonly Source[],
     { signal, onProgress, onPrinted }: StepRunOptions,
-  ) {
-    const stepFolder = join(workFolder, 'step');
+  ): Promise<StepOutputs> {
     const known: ProvenanceKnown = {
       step: { id: step.id, version: step.version, code: await code.of(step) },
       parameters: task.parameters,
@@ -129,75 +131,46 @@ export function createStepHost(options: StepHostOptions): StepHost {
       operationId: task.operationId ?? null,
       software: await code.software(),
     };
-    const files = sources.flatMap(({ paths }) => paths.map((path): LentFile => ({ path, name: basename(path) })));
     const unhashed = await measureInputs(sources);
-    const input: StepJobInput = {
-      definition: options.definition.module,
-      stepId: step.id,
-      parameters: task.parameters,
-      provenance: { known, inputs: unhashed },
-      inputs: sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length })),
-    };
     const { limits, isCut } = await limitsNow(options, workFolder);
-    const containerFolder = join(workFolder, 'container');
-    const container = await openContainerService(step, options.containers, {
-      ...{ stepFolder, folder: containerFolder, inputs: files, limits: { ...defaultLimits, ...limits } },
-      ...{ onProgress, onPrinted: onPrinted ?? (() => {}) },
-    });
-    const { confinement, onMemory } = options;
     const digests = new FileDigests({ smallBytes: hashedAtOnceBytes });
     // The child reads its files meanwhile, and can change none of them.
     const inputDigests = hashInputs(sources, digests);
     inputDigests.catch(() => {});
-    const imports = [new URL(options.definition.module)];
-    let hasDigests = false;
-    const ask = async (question: unknown, asking: AbortSignal): Promise<unknown> => {
-      if (digestsQuestion.safeParse(question).success && !hasDigests) {
-        hasDigests = true;
-        return inputDigests;
-      }
-      if (container) return container.answer(question, asking);
-      throw new ChildJobError('job_crashed', 'the process was ended: it asked an unknown question');
-    };
     try {
-      const answer = await inChild<unknown>({
-        module: stepJob,
-        input,
-        files,
-        imports,
-        workFolder: stepFolder,
-        confinement,
-        limits,
-        signal,
-        onProgress,
-        onAsk: ask,
-        reads: container ? [containerFolder] : [],
-        onPrinted,
-        onMemory,
-        inspectPort: options.inspectPort,
-      })
+      const executed = await executor
+        .run(
+          {
+            run: task.run ?? null,
+            step,
+            parameters: task.parameters,
+            provenance: { known, inputs: unhashed },
+            sources,
+            inputDigests,
+            limits,
+            workFolder,
+          },
+          { signal, onProgress, onPrinted },
+        )
         .then(
-          (given) => {
+          (done) => {
             lacksProcesses = false;
-            return given;
+            return done;
           },
           (error: unknown) => {
             lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
-            throw error;
+            throw isCut ? becauseOfOthers(error) : error;
           },
-        )
-        .catch((error: unknown) => {
-          throw isCut ? becauseOfOthers(error) : error;
-        })
-        .finally(() => container?.settled());
-      const outputFolder = join(workFolder, 'output');
-      const { result, descriptions } = answered.parse(answer);
-      const outputs = await takeOutputs(step, { stepFolder, outputFolder }, digests, readDescriptions(descriptions));
-      const made = makeProvenance(known, hashedInputs(unhashed, await inputDigests), confinement.gdalVersion);
+        );
+      const folders = { stepFolder: join(workFolder, 'step'), outputFolder: join(workFolder, 'output') };
+      const { result, descriptions } = answered.parse(executed.answer);
+      const outputs = await takeOutputs(step, folders, digests, readDescriptions(descriptions));
+      requireAsSent(outputs, executed.sent);
+      const made = makeProvenance(known, hashedInputs(unhashed, await inputDigests), executed.gdalVersion);
       const isPacked = options.packsOutputs === true && outputs.length > 1;
-      const archive = join(outputFolder, `${step.id}.zip`);
+      const archive = join(folders.outputFolder, `${step.id}.zip`);
       const delivered = isPacked ? [await packOutputs(step, outputs, made, archive, signal)] : outputs;
-      return { outputs: delivered, provenance: made, result: readResult(result) };
+      return { outputs: delivered, provenance: made, result: readResult(result), usage: executed.usage };
     } finally {
       await digests.close();
     }
@@ -274,6 +247,15 @@ async function limitsNow(
   const own = limits?.diskBytes ?? Infinity;
   const alone = workSpace.quotaBytes - (await folderBytes(workFolder));
   return { limits: { ...limits, diskBytes: Math.min(own, left) }, isCut: left < Math.min(own, alone) };
+}
+
+/** Throws `ChildJobError` if an output is not what its executor has sent: something changed it on the way, and another attempt may succeed. */
+function requireAsSent(outputs: readonly RunOutput[], sent: ReadonlyMap<string, string>): void {
+  const changed = outputs.find(({ path, sha256 }) => (sent.get(basename(path)) ?? sha256) !== sha256);
+  if (changed)
+    throw new ChildJobError('executor_answer_damaged', `${basename(changed.path)} did not arrive as it was sent`, {
+      kind: 'transient',
+    });
 }
 
 /** The error of a step that other runs have left too little disk space. The app tries the step again, because these runs free their space when they end. */

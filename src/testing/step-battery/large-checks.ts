@@ -73,7 +73,7 @@ export function largeChecks(options: BatteryOptions, step: AnyStep): BatteryChec
           platformInput: { check: () => fail('no platform'), fetch: () => fail('no platform') },
           concurrency: 1,
           limits: { timeoutMs: childTimeoutMs, ...(diskBytes !== undefined && { diskBytes }) },
-          onMemory: (bytes) => (peakBytes = Math.max(peakBytes, bytes)),
+          onUsage: ({ memoryBytes }) => (peakBytes = Math.max(peakBytes, memoryBytes)),
           onDefect: (error) => (defect = error),
         });
         const estimate = diskBytes === undefined ? (await host.check(stepId, wanted, input)).estimate : null;

@@ -509,7 +509,8 @@ class World {
           this.#disk.set(path, bytes);
           return { path, sizeBytes: bytes.length, sha256: sha256(bytes) };
         });
-        return { outputs, result: null, provenance: noProvenance };
+        const usage = { cpuSeconds: 0, peakMemoryBytes: 0, place: process.name };
+        return { outputs, result: null, provenance: noProvenance, usage };
       },
     };
   }

@@ -30,6 +30,7 @@ export const processInput: Stage = async (run, context) => {
   try {
     const { result, outputs, provenance } = await context.steps.run(
       {
+        run: { id: run.id, claim: run.claim },
         owner: await context.ownerOf(run.launchId),
         stepId: run.stepId,
         stepVersion: run.stepVersion,
