@@ -42,7 +42,7 @@ const faces = {
 
 /** The folders of two large rooms, the lowest first. A folder imports only those before it, and the modules beside the folders. */
 const floors = {
-  app: ['processing', 'upload', 'web', 'definition', 'launch', 'catalog', 'runs', 'monitoring', 'pages'],
+  app: ['processing', 'upload', 'web', 'definition', 'launch', 'catalog', 'runs', 'execution', 'monitoring', 'pages'],
   sandbox: [
     ...['inspect', 'web', 'identity', 'uploads', 'marketplace', 'referee', 'call', 'stac', 'files', 'external-app'],
     ...['inference', 'control', 'openapi', 'pages'],

@@ -71,6 +71,13 @@ export const appErrors = {
   too_many_streams: { ...ofRequest, advice: 'Close some pages of this app, then reload this one.' },
   uploads_of_another_user: { ...ofRequest, advice: 'Choose an item of your own uploads or of the catalog.' },
   shutting_down: { ...ofRequest, fixedBy: 'operator', advice: tryRequestLater },
+  // Calls of executors, which are programs.
+  job_over: { ...ofRequest, fixedBy: 'app', advice: 'End: nobody waits for the job.' },
+  job_begun: { ...ofRequest, fixedBy: 'app', advice: 'End: another process has the job.' },
+  job_secret_required: { ...ofRequest, fixedBy: 'app', advice: 'Send the token or the session of the job.' },
+  job_owner_away: { ...ofRequest, fixedBy: 'app', advice: tryRequestLater },
+  length_required: { ...ofRequest, fixedBy: 'app', advice: 'Send the size of the file.' },
+  outputs_too_large: { ...ofRequest, fixedBy: 'app', advice: 'Send no more than the limit of the job.' },
   database_away: { ...ofRequest, fixedBy: 'operator', advice: tryRequestLater },
 
   // Failures of runs: the session.
@@ -173,6 +180,13 @@ export const appErrors = {
   no_container_engine: ofOperator,
   no_container_image: ofOperator,
   container_not_started: ofOperator,
+  no_fitting_worker: { ...ofOperator, advice: 'Ask the operator of this app for a worker with what the message names (docs/scaling.md).' },
+  executor_lost: { ...ofOperator, advice: later },
+  executor_away: { ...ofOperator, advice: later },
+  executor_stopped: { ...ofOperator, advice: later },
+  executor_failed: { ...ofOperator, advice: later },
+  executor_answer_damaged: { ...ofOperator, advice: later },
+  executor_differs: { ...ofOperator, advice: 'Ask the operator of this app to start executors from the same release as the app (docs/executors.md).' },
   bad_model: ofDeveloper,
   step_version_gone: { ...ofRun, advice: 'Start a new run: it asks you to approve the version that the app has now.' },
   step_broke_its_declaration: ofDeveloper,
@@ -214,6 +228,7 @@ const ofTheApp: ReadonlySet<string> = new Set<AppErrorCode>([
   'connection_failed', 'broken_answer', 'unexpected_answer', 'timeout', 'unknown_error', 'injected_fault', 'insufficient_storage',
   'model_failed', 'model_not_there', 'no_platform', 'asset_origin_refused', 'asset_too_large', 'input_too_large',
   'work_disk_full', 'world_away', 'not_confined', 'no_container_engine', 'no_container_image', 'container_not_started',
+  'no_fitting_worker', 'executor_lost', 'executor_away', 'executor_stopped', 'executor_failed', 'executor_answer_damaged', 'executor_differs',
   'step_version_gone', 'step_defect', 'empty_output', 'output_changed', 'output_too_large', 'illegal_transition',
 ]); // oxfmt-ignore
 

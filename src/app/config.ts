@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { assumedLimits, keyReadsAllUploads, KitError, type WireLimits } from '../contract/index.ts';
 import { serverVariables, shownSetting, tlsSettings, type TlsFiles } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 import { codeOf } from '../files/index.ts';
+import { isLabel } from '../steps/step.ts';
 
 /** A setting that stops the start: names the variable, the value (never a secret's) and the rule. */
 export class ConfigError extends KitError {
@@ -76,12 +77,22 @@ export interface AppConfig {
   readonly stepTimeoutMs: number;
   /** `STEP_MEMORY_BYTES`, default 2 GiB. */
   readonly stepMemoryBytes: number;
+  /** `WORKER_LABELS`, default none: kinds of machine that this worker is, separated by commas, such as `gpu`. */
+  readonly workerLabels: readonly string[];
+  /** `WORKER_MEMORY_BYTES`, default the memory of the machine, but at least `STEP_MEMORY_BYTES`: for all steps that run here at the same time. Null, the default with `STEP_EXECUTOR`: as much as the engine has. */
+  readonly workerMemoryBytes: number | null;
+  /** `WORKER_CORES`, default those of the machine, with `STEP_EXECUTOR` any number: the most that a step may require. */
+  readonly workerCores: number | null;
   /** `STEP_DISK_BYTES`, default 64 GiB. */
   readonly stepDiskBytes: number;
   /** `WORK_DISK_BYTES`, default 256 GiB: all work folders together. */
   readonly workDiskBytes: number;
   /** `CONTAINER_ENGINE`, default none: the program, such as `docker` or `podman`, that runs the images of steps. */
   readonly containerEngine: string | null;
+  /** `STEP_EXECUTOR`, default `local`: runs steps on this machine. Otherwise the file with the commands of an engine, such as `deploy/executors/slurm.json`. Null: local. */
+  readonly stepExecutor: string | null;
+  /** `JOBS_URL`, needed with such an engine: address at which its jobs reach this process; after a comma, addresses of further processes of the app. */
+  readonly jobsUrls: readonly string[];
   /** `STEP_CONCURRENCY`, default: cores. */
   readonly stepConcurrency: number;
   /** `STEP_QUEUE`, default 1,000: while this many runs are approved and not yet processed, the app accepts no new one. */
@@ -135,6 +146,12 @@ const integer = (minimum: number, maximum: number, rule = `must be an integer fr
     .transform(Number)
     .refine((n) => n >= minimum && n <= maximum, rule);
 
+const listed = (value: string): string[] =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
 const isOrigin = (value: string) =>
   URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) && new URL(value).origin === value;
 
@@ -156,12 +173,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     INPUT_DIR: z.string().optional(),
     ASSET_ORIGINS: z
       .string()
-      .transform((value) =>
-        value
-          .split(',')
-          .map((part) => part.trim())
-          .filter((part) => part !== ''),
-      )
+      .transform(listed)
       .refine(
         (origins) => origins.every(isOrigin),
         'must be origins such as https://data.platform.example, separated by commas, without paths',
@@ -176,10 +188,26 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     UPLOAD_PART_BYTES: integer(1, chunkBytes).default(Math.min(16 * 1024 * 1024, chunkBytes)),
     STEP_TIMEOUT_MS: integer(1, 7 * 24 * 3_600_000).default(3_600_000),
     STEP_MEMORY_BYTES: integer(1, 2 ** 45).default(2 * 1024 ** 3),
+    WORKER_LABELS: z
+      .string()
+      .transform(listed)
+      .refine((labels) => labels.every(isLabel), 'must be words of a-z, 0-9 and -, separated by commas, such as gpu')
+      .default([]),
+    WORKER_MEMORY_BYTES: integer(1, 2 ** 50).optional(),
+    WORKER_CORES: integer(1, 1_000_000).optional(),
     STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
     WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
     CONTAINER_ENGINE: z.string().optional(),
-    STEP_CONCURRENCY: integer(1, 256).default(availableParallelism()),
+    STEP_EXECUTOR: z.string().default('local'),
+    JOBS_URL: z
+      .string()
+      .transform(listed)
+      .refine(
+        (addresses) => addresses.length > 0 && addresses.length <= 10 && addresses.every(isOrigin),
+        'must be origins such as http://worker-1:3000, separated by commas, without paths',
+      )
+      .optional(),
+    STEP_CONCURRENCY: integer(1, 10_000).default(availableParallelism()),
     STEP_QUEUE: integer(1, 1_000_000).default(1_000),
     RUNS_PER_USER: integer(1, 1_000_000).default(100),
     KEEP_DAYS: integer(1, 36_500).default(30),
@@ -248,6 +276,11 @@ export function readAppConfig(
     throw new ConfigError(
       `STEP_INSPECT=${settings.STEP_INSPECT} needs STEP_CONFINEMENT=none: a confined step has no network for a debugger`,
     );
+  const isLocal = settings.STEP_EXECUTOR === 'local';
+  if (!isLocal && !settings.JOBS_URL)
+    throw new ConfigError(
+      `STEP_EXECUTOR=${settings.STEP_EXECUTOR} needs JOBS_URL: the address at which jobs of that engine reach this process`,
+    );
   const role = readRole(options.role ?? 'all');
   const databaseUrl = readDatabaseUrl(env);
   if (role !== 'all' && databaseUrl === null)
@@ -280,9 +313,15 @@ export function readAppConfig(
     uploadPartBytes: settings.UPLOAD_PART_BYTES,
     stepTimeoutMs: settings.STEP_TIMEOUT_MS,
     stepMemoryBytes: settings.STEP_MEMORY_BYTES,
+    workerLabels: settings.WORKER_LABELS,
+    workerMemoryBytes:
+      settings.WORKER_MEMORY_BYTES ?? (isLocal ? Math.max(settings.STEP_MEMORY_BYTES, machineMemory()) : null),
+    workerCores: settings.WORKER_CORES ?? (isLocal ? availableParallelism() : null),
     stepDiskBytes: settings.STEP_DISK_BYTES,
     workDiskBytes: settings.WORK_DISK_BYTES,
     containerEngine: settings.CONTAINER_ENGINE ?? null,
+    stepExecutor: isLocal ? null : resolve(settings.STEP_EXECUTOR),
+    jobsUrls: settings.JOBS_URL ?? [],
     // A debugger attaches to one step at a time.
     stepConcurrency: settings.STEP_INSPECT === undefined ? settings.STEP_CONCURRENCY : 1,
     stepQueue: settings.STEP_QUEUE,
@@ -308,6 +347,9 @@ export function readAppConfig(
     logLevel: settings.LOG_LEVEL,
   });
 }
+
+/** Bytes of memory that this process can use: those of its container, or else of the machine. */
+const machineMemory = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity);
 
 function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));

@@ -23,6 +23,10 @@ import type { AppConfig } from './config.ts';
 import type { AppDefinition } from './definition/app-definition.ts';
 import { checkDefinition } from './definition/check-definition.ts';
 import { openStores, type AppStores } from './open-stores.ts';
+import { CommandEngine, readCommandTemplates } from './execution/command-engine.ts';
+import { JobDesk } from './execution/job-desk.ts';
+import type { JobRecords } from './execution/job-records.ts';
+import { RemoteExecutor } from './execution/remote-executor.ts';
 import { servePages } from './serve-pages.ts';
 import { sweep } from './sweep.ts';
 import { createTraces } from './monitoring/traces.ts';
@@ -109,7 +113,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
 async function wireApp(
   options: AppOptions,
-  { stores, close: closeStores, connections }: Awaited<ReturnType<typeof openStores>>,
+  { stores, jobs, close: closeStores, connections }: Awaited<ReturnType<typeof openStores>>,
   now: () => number,
 ): Promise<App> {
   const { config, definition, log, confinement } = options;
@@ -140,7 +144,8 @@ async function wireApp(
   });
   const workDir = join(config.dataDir, 'work');
   mkdirSync(workDir, { recursive: true });
-  const { steps, workSpace } = await createSteps(options, { client, metrics, profile, workDir });
+  const remote = openRemoteExecutor(config, jobs, log);
+  const { steps, workSpace } = await createSteps(options, { client, metrics, profile, workDir, remote });
 
   /** One per launch, so that its runs share one token and one renewal. */
   const calls = new RecentMap<string, LaunchCalls>(maxLaunches);
@@ -163,6 +168,13 @@ async function wireApp(
     steps,
     settings: { ...config, limits: profile.limits, refusedFields: profile.refusedFields },
     folders: new WorkFolders(workDir, store),
+    place: {
+      labels: config.workerLabels,
+      memoryBytes: config.workerMemoryBytes,
+      cores: config.workerCores,
+      diskBytes: config.stepDiskBytes,
+    },
+    isElastic: remote !== null,
     now,
     log,
     isMachineWell: async () =>
@@ -176,6 +188,7 @@ async function wireApp(
     onEnded: (state) => metrics.observeEnd(state),
     onPassedOn: () => metrics.observePassedOn(),
     onLeaseLost: () => metrics.observeLeaseLost(),
+    onUsage: (usage) => metrics.observeUsage(usage),
     onPollInterval: (seconds) => metrics.observePollInterval(seconds),
     traceStage: (run, work) => traces.stage(run, work),
     onSessionOver: (launchId) => launches.eraseTokens([launchId]),
@@ -221,6 +234,7 @@ async function wireApp(
       publicMetrics: config.publicMetrics,
     }),
   );
+  if (remote) app.use(remote.desk.routes);
   if (config.role !== 'worker')
     servePages(app, {
       ...{ config, definition, profile, client, steps, engine, stores, pages, streams, uploads, traces, now },
@@ -252,7 +266,8 @@ async function wireApp(
       clearInterval(sweeping);
       await stopWork();
       client.close();
-      await Promise.all([traces.close(), closeStores()]);
+      await Promise.all([remote?.executor.close(), traces.close()]);
+      await closeStores();
     },
   };
 }
@@ -265,11 +280,13 @@ async function createSteps(
     metrics,
     profile,
     workDir,
+    remote,
   }: {
     readonly client: PlatformClient;
     readonly metrics: ReturnType<typeof createMetrics>;
     readonly profile: WireProfile;
     readonly workDir: string;
+    readonly remote: ReturnType<typeof openRemoteExecutor>;
   },
 ) {
   const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
@@ -295,8 +312,10 @@ async function createSteps(
       limits: stepLimits,
     }),
     ...(containers && { containers }),
+    ...(remote && { executor: remote.executor }),
     confinement,
     concurrency: config.stepConcurrency,
+    memoryBytes: remote ? undefined : (config.workerMemoryBytes ?? undefined),
     packsOutputs: profile.severalOutputs === 'zip',
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
     workSpace,
@@ -305,6 +324,18 @@ async function createSteps(
     inspectPort: config.inspectPort ?? undefined,
   });
   return { steps, workSpace };
+}
+
+/** The executor that gives steps to an engine outside the app, and the desk that serves its jobs. Null if steps run on this machine. */
+function openRemoteExecutor(
+  { stepExecutor, jobsUrls: [ownUrl, ...others] }: AppConfig,
+  records: JobRecords | null,
+  log: Logger,
+): { executor: RemoteExecutor; desk: JobDesk } | null {
+  if (stepExecutor === null || ownUrl === undefined || records === null) return null;
+  const engine = new CommandEngine(readCommandTemplates(stepExecutor));
+  const desk = new JobDesk(records, ownUrl);
+  return { desk, executor: new RemoteExecutor({ engine, desk, records, addresses: [ownUrl, ...others], log }) };
 }
 
 /** Sweeps the stores now, and from then on at intervals. */

@@ -54,6 +54,16 @@ export interface RunRow {
   files: string | null;
   failure: string | null;
   estimate: string | null;
+  /** Kind of machine that the run needs. Null: any. */
+  needs_label: string | null;
+  /** Bytes, cores and bytes that its worker must have. 0: any number will do. */
+  needs_memory: number;
+  needs_cores: number;
+  needs_disk: number;
+  /** Memory limit of its step, in bytes. Null: that of the worker. */
+  memory_limit: number | null;
+  /** JSON of `RunUsage`. Null until the step has ended. */
+  usage: string | null;
   /** Number of times that workers have claimed the run. Only the latest claim may write. */
   claim: number;
   /** The worker that has the run; null if nobody has it or it has ended. */
@@ -73,6 +83,11 @@ export interface WorkerRow {
   can: string | null;
   /** 1 if an operator drains it. */
   rests: number;
+  /** JSON of its labels. Null for a release that does not report them, like the three sizes. */
+  labels: string | null;
+  memory: number | null;
+  cores: number | null;
+  disk: number | null;
 }
 
 /** One row. */
@@ -102,6 +117,15 @@ export interface RunStageRow {
   ended_at: number | null;
   /** The state that it led to, or `given back`, or `abandoned` where another worker took over. */
   outcome: string | null;
+}
+
+/** The job of a run's current attempt, which an engine outside the app has. */
+export interface StepJobRow {
+  run_id: string;
+  name: string;
+  token_hash: string;
+  session_hash: string | null;
+  owner_url: string;
 }
 
 export interface RunProgressRow {
@@ -142,6 +166,7 @@ export interface AppTables {
   run_states: RunStateRow;
   run_stages: RunStageRow;
   run_progress: RunProgressRow;
+  step_jobs: StepJobRow;
   run_results: RunResultRow;
   sessions: SessionRow;
 }

@@ -177,6 +177,21 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   ),
   // Steps that each worker can do, the turn that was served last, and the oldest release that this schema still serves.
   '016-fleet': fleet,
+  // What a run needs and a worker has, what a run has used, and the jobs that engines outside the app have.
+  '017-placement': statements(
+    `alter table runs add column memory_limit bigint`,
+    `alter table runs add column needs_label text`,
+    `alter table runs add column needs_memory bigint not null default 0`,
+    `alter table runs add column needs_cores bigint not null default 0`,
+    `alter table runs add column needs_disk bigint not null default 0`,
+    `alter table runs add column usage text`,
+    `alter table workers add column labels text`,
+    `alter table workers add column memory bigint`,
+    `alter table workers add column cores bigint`,
+    `alter table workers add column disk bigint`,
+    `create table step_jobs (run_id text primary key, name text not null unique, token_hash text not null,
+      session_hash text, owner_url text not null)`,
+  ),
 };
 
 /** True if the database lacks a migration of this release. */

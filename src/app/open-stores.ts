@@ -9,6 +9,7 @@ import { SqlLaunchStore } from './launch/sql-launch-store.ts';
 import { localProgress, sharedProgress, type ProgressBoard } from './runs/run-progress.ts';
 import { LocalRunQueue, type RunQueue } from './runs/run-queue.ts';
 import type { RunStore } from './runs/run.ts';
+import { JobRecords } from './execution/job-records.ts';
 import { SqlRunStore } from './runs/sql-run-store.ts';
 import { RepeatedFailure } from './runs/repeated-failure.ts';
 
@@ -29,10 +30,20 @@ export async function openStores(
   config: AppConfig,
   now: () => number,
   log: Logger,
-): Promise<{ stores: AppStores; connections: () => ReturnType<typeof connectionsOf>; close: () => Promise<void> }> {
+): Promise<{
+  stores: AppStores;
+  jobs: JobRecords | null;
+  connections: () => ReturnType<typeof connectionsOf>;
+  close: () => Promise<void>;
+}> {
   const { runs, launches, sessions, progress, queue } = given;
   if (runs && launches && sessions && progress && queue)
-    return { stores: { runs, launches, sessions, progress, queue }, connections: () => null, close: async () => {} };
+    return {
+      stores: { runs, launches, sessions, progress, queue },
+      jobs: null,
+      connections: () => null,
+      close: async () => {},
+    };
 
   const databaseUrl = config.databaseUrl?.reveal() ?? null;
   const isShared = databaseUrl !== null;
@@ -68,6 +79,7 @@ export async function openStores(
       progress: progress ?? ownProgress(),
       queue: opened,
     },
+    jobs: new JobRecords(database),
     connections: () => connectionsOf(database),
     close,
   };

@@ -11,6 +11,8 @@ import { scriptCommand } from '../files/index.ts';
 /** The app's requests are small: a request that arrives slowly only blocks a connection. */
 const requestTimeoutMs = 30_000;
 
+const jobRequestTimeoutMs = 6 * 3_600_000;
+
 const usage = `usage: ${scriptCommand('app')} [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
 
   --role ROLE      web (serves users), worker (processes runs) or all; web and worker need DATABASE_URL (default: all)
@@ -45,7 +47,8 @@ export default defineCommand(import.meta, {
       host: config.host,
       port: config.port,
       portSetting: 'PORT',
-      requestTimeoutMs,
+      // Outputs of jobs arrive in one request each.
+      requestTimeoutMs: config.stepExecutor === null ? requestTimeoutMs : jobRequestTimeoutMs,
       tls: config.tls,
     }).catch(async (error: unknown) => {
       await app.close();

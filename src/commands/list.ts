@@ -44,6 +44,11 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     isSpecial: true,
     load: () => import('./ops.ts'),
   },
+  'exec-step': {
+    summary: 'does one step for a worker elsewhere, as an engine such as Slurm starts it',
+    isSpecial: true,
+    load: () => import('./exec-step.ts'),
+  },
   'forget-user': {
     summary: 'removes all that your app keeps about a user',
     isSpecial: true,

@@ -4,6 +4,7 @@ import { readDatabaseSettings } from '../app/config.ts';
 import { openDatabase } from '../app/database.ts';
 import { caseOf, spanOf, statusOf, type RunCase } from '../app/runs/desk.ts';
 import { isFinal } from '../app/runs/run-state.ts';
+import type { WorkerPlace } from '../app/runs/placement.ts';
 import { readFilter } from '../app/runs/run-filter.ts';
 import { newRun, type Run, type RunFilter, type RunStore } from '../app/runs/run.ts';
 import { SqlRunStore } from '../app/runs/sql-run-store.ts';
@@ -15,7 +16,7 @@ const usage = `usage: marketplace-app-kit ops COMMAND [options]
 
 Shows and changes the runs and workers of an app. The app can be running or stopped.
 
-  status                 Show workers, runs by state, and runs whose step no living worker has
+  status                 Show workers, runs by state, and runs that no living worker can do
   runs                   List runs, the most recently changed first
   why RUN                Show the states, the stages and the failure of a run
   cancel RUN...          Cancel runs that have not ended
@@ -111,15 +112,15 @@ async function status(store: RunStore): Promise<Answer> {
     lines: [
       workers.length > 0 ? 'workers:' : 'workers: none within the last hour',
       ...workers.map(
-        ({ name, isAlive, rests, runs: has, can }) =>
-          `  ${name}  ${isAlive ? (rests ? 'drained' : 'alive') : 'gone'}, ${has} runs${can ? `, ${can.join(' ')}` : ''}`,
+        ({ name, isAlive, rests, runs: has, can, place }) =>
+          `  ${name}  ${isAlive ? (rests ? 'drained' : 'alive') : 'gone'}, ${has} runs${place ? placeInWords(place) : ''}${can ? `, ${can.join(' ')}` : ''}`,
       ),
       'runs:',
       ...runs.map(
         ({ state, number, oldestSeconds }) =>
           `  ${state}  ${number}${oldestSeconds === null ? '' : `, the oldest for ${spanOf(oldestSeconds)}`}`,
       ),
-      ...(stranded.length > 0 ? ['runs whose step no living worker has:', ...stranded.map((id) => `  ${id}`)] : []),
+      ...(stranded.length > 0 ? ['runs that no living worker can do:', ...stranded.map((id) => `  ${id}`)] : []),
     ],
   };
 }
@@ -166,8 +167,8 @@ async function changeOne(
   if (command === 'retry') {
     if (!isFinal(run.state))
       return { isDone: false, note: `is ${run.state}; only a run that has ended can be retried` };
-    const { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation } = run;
-    const asked = { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation };
+    const { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation, needs } = run;
+    const asked = { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation, needs };
     const again = newRun(asked, Date.now());
     await store.create(again);
     return { isDone: true, note: `retried as ${again.id}` };
@@ -191,10 +192,25 @@ function lineOf(run: Run): string {
   return [id, state, step, `user ${owner}`, ...(code === null ? [] : [code]), updatedAt].join('  ');
 }
 
-function linesOfCase({ run, owner, states, stages, waitsFor }: RunCase): string[] {
+function placeInWords({ labels, memoryBytes, cores }: WorkerPlace): string {
+  const parts = [
+    ...(labels.length > 0 ? [`labels ${labels.join(' ')}`] : []),
+    ...(memoryBytes === null ? [] : [`${(memoryBytes / 1024 ** 3).toFixed(1)} GiB`]),
+    ...(cores === null ? [] : [`${cores} cores`]),
+  ];
+  return parts.map((part) => `, ${part}`).join('');
+}
+
+function linesOfCase({ run, owner, states, stages, waitsFor, needs, usage }: RunCase): string[] {
   return [
     `run ${run.id}: ${run.state}, ${run.step}, user ${owner}`,
     ...(run.failure ? [`failed: ${run.failure.code}: ${run.failure.message}`] : []),
+    ...(needs === null ? [] : [`needs: ${needs}`]),
+    ...(usage === null
+      ? []
+      : [
+          `used: ${usage.cpuSeconds.toFixed(1)} s of processor time in ${usage.stepSeconds.toFixed(1)} s, ${usage.peakMemoryBytes} bytes of memory, ${usage.bytesIn} bytes in, ${usage.bytesOut} out, on ${usage.place}`,
+        ]),
     ...(waitsFor === null ? [] : [`waits: ${waitsFor}`]),
     'states:',
     ...states.map(({ at, state }) => `  ${at}  ${state}`),

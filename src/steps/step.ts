@@ -39,6 +39,20 @@ export interface StepEstimate {
   readonly memoryBytes: number;
 }
 
+/** What a machine must have to run a step. Default of each: nothing in particular. */
+export interface StepRequirements {
+  /** Memory that the step may use. Default: the app's limit (`STEP_MEMORY_BYTES`). */
+  readonly memoryBytes?: number;
+  readonly cores?: number;
+  /** Space for the step's own files. */
+  readonly diskBytes?: number;
+  /** Kind of machine, such as `gpu`: a word of lower-case letters, digits and hyphens. */
+  readonly label?: string;
+}
+
+/** True for a word that a step or a worker may have as its label. */
+export const isLabel = (word: string): boolean => /^[a-z0-9][a-z0-9-]{0,39}$/.test(word);
+
 interface InputItems {
   /** Beside others, on the form. Default: its name. */
   readonly title?: string;
@@ -169,6 +183,8 @@ export interface StepDeclaration {
   readonly inputs?: Readonly<Record<string, InputDeclaration>>;
   /** Acquisition time of the results: the time of the latest input, of the earliest input, or none. Default `latest`. */
   readonly acquisition?: 'latest' | 'earliest' | 'none';
+  /** A run waits until a worker has all of this (docs/scaling.md). Default: any worker will do. */
+  readonly requires?: StepRequirements;
   /** The bands that its parameters and `needs` name must lie on the same pixels: the app looks before it asks for approval. Default false. */
   readonly sameGrid?: boolean;
   /** The one raster that comes out; or `outputs`. */

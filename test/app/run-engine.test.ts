@@ -15,6 +15,7 @@ import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import { ChildJobError, ReportedJobError } from '../../src/child/index.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
+import { noUsage } from '../support/usage.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { approvingCalls, databaseWithLaunch } from '../support/engine-fakes.ts';
 import { testFolder } from '../support/folders.ts';
@@ -80,7 +81,12 @@ async function start({
       await process(workFolder, (attempts += 1));
       const path = join(workFolder, 'output', 'out.tif');
       await writeFile(path, 'pixels');
-      return { outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }], result: null, provenance: null };
+      return {
+        outputs: [{ path, sizeBytes: 6, sha256: 'a'.repeat(64) }],
+        result: null,
+        provenance: null,
+        usage: noUsage,
+      };
     },
   } as unknown as StepHost;
   const workDir = join(folder, 'work');

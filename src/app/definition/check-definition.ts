@@ -16,6 +16,7 @@ import { namedInCommand, reserved } from '../../steps/command.ts';
 import { bandParameters } from '../processing/input-facts.ts';
 import {
   fieldTypes,
+  isLabel,
   inputsOf,
   outputsOf,
   vectorGeometries,
@@ -126,6 +127,14 @@ const step = z.object({
     .regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/, 'must be a semantic version such as 1.0.0'),
   title: words(200),
   description: words(2_000),
+  requires: z
+    .strictObject({
+      memoryBytes: z.int().min(1).optional(),
+      cores: z.int().min(1).optional(),
+      diskBytes: z.int().min(1).optional(),
+      label: z.string().refine(isLabel, 'must be a word of a-z, 0-9 and -, such as gpu').optional(),
+    })
+    .optional(),
   parameters: z.instanceof(z.ZodObject, { error: 'must be z.object({...})' }),
   input: rasterInput.optional(),
   inputs: z

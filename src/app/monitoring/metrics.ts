@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 import { appErrors } from '../app-errors.ts';
 import { inTime, type Readiness } from './readiness.ts';
 import type { ObservedCall } from '../../platform-client/index.ts';
+import type { RunUsage } from '../runs/run.ts';
 import { isFinal, runStates, type RunState } from '../runs/run-state.ts';
 
 /** Sources of values that a process reads for each response. */
@@ -51,11 +52,14 @@ export interface Metrics {
   /** An answer of 400 or more. */
   observeRefusal(status: number, code: string): void;
   observeStepMemory(bytes: number): void;
+  /** What the step of a run has used. */
+  observeUsage(usage: RunUsage): void;
   /** Text in Prometheus' format, and its content type. */
   render(sources: Rendered): Promise<{ type: string; text: string }>;
 }
 
 const stageBuckets = [0.01, 0.1, 1, 5, 30, 120, 600, 1800, 3600];
+const memoryBuckets = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64].map((gib) => gib * 1024 ** 3);
 const pollBuckets = [1.9, 2.5, 3, 4, 5, 7, 10, 30, 120];
 
 /** The app's series, in a registry of their own. */
@@ -90,6 +94,20 @@ function defineSeries(registry: Registry) {
       buckets: stageBuckets,
     }),
     stepMemory: gauge('app_step_resident_memory_bytes', 'Resident set of the step process at the latest sample.'),
+    stepCpu: counter('app_step_cpu_seconds_total', 'Processor time of the steps of runs.'),
+    stepBytes: counter(
+      'app_step_bytes_total',
+      'Bytes that steps of runs took in, and those that came out.',
+      'direction',
+    ),
+    stepPeaks: new Histogram({
+      ...common('app_step_peak_memory_bytes', 'Most resident memory of the step of a run.', []),
+      buckets: memoryBuckets,
+    }),
+    waits: new Histogram({
+      ...common('app_step_wait_seconds', 'Time between the approval of a run and the start of its step.', []),
+      buckets: stageBuckets,
+    }),
     calls: counter(
       'app_platform_calls_total',
       'Calls of the platform, each try by itself, by result: ok, an HTTP status, or unanswered.',
@@ -147,6 +165,13 @@ export function createMetrics(info: ProcessInfo = { role: '', version: '', schem
     observePollInterval: (seconds) => series.pollIntervals.observe(seconds),
     observeRefusal: (status, code) => series.refusals.inc({ status: String(status), code }),
     observeStepMemory: (bytes) => series.stepMemory.set(bytes),
+    observeUsage({ cpuSeconds, bytesIn, bytesOut, peakMemoryBytes, waitSeconds }) {
+      series.stepCpu.inc(cpuSeconds);
+      series.stepBytes.inc({ direction: 'in' }, bytesIn);
+      series.stepBytes.inc({ direction: 'out' }, bytesOut);
+      series.stepPeaks.observe(peakMemoryBytes);
+      series.waits.observe(waitSeconds);
+    },
     async render({
       countRuns,
       lookAtFleet,

@@ -3,6 +3,7 @@ import { didYouMean } from '../../contract/did-you-mean.ts';
 import { KitError } from '../../contract/index.ts';
 import {
   ChildJobError,
+  defaultLimits,
   FairQueue,
   FileDigests,
   runInChild,
@@ -53,7 +54,8 @@ export interface StepOutputs {
   readonly outputs: readonly RunOutput[];
   readonly result: RunResult | null;
   readonly provenance: Provenance;
-  readonly usage: StepUsage;
+  /** `stepSeconds`: time of the step, without the wait for its turn. `bytesIn`: size of the input files. */
+  readonly usage: StepUsage & { readonly stepSeconds: number; readonly bytesIn: number };
 }
 
 export interface StepTask {
@@ -66,6 +68,10 @@ export interface StepTask {
   readonly input: RunInput;
   /** The run that the task belongs to. Default: none. */
   readonly run?: ExecutorTask['run'];
+  /** Memory that the step is expected to use, in bytes. Default: its limit. */
+  readonly expectedMemoryBytes?: number | null;
+  /** Memory that the step may use, in bytes. Default: the limit of the host, or more if the step requires more. */
+  readonly memoryLimitBytes?: number | null;
   /** The operation that was approved. Default: none. */
   readonly operationId?: string | null;
   /** The task's own folder, with `input`, `step` and `output` in it; made here, removed by the caller when the output is no longer needed. */
@@ -96,6 +102,8 @@ export interface StepHostOptions extends RunCheckOptions {
   readonly inChild?: typeof runInChild;
   /** Gives the work of steps room. Default: confined child processes of this machine. */
   readonly executor?: StepExecutor;
+  /** Memory for the steps that run at the same time, by their estimates. Default: unlimited. */
+  readonly memoryBytes?: number | undefined;
   /** True if the platform wants one file per run: several outputs then become one zip. Default false. */
   readonly packsOutputs?: boolean;
   /** Port on which a step waits for a debugger. Default: none. */
@@ -108,7 +116,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
   const { steps } = options.definition;
   const { inChild = runInChild } = options;
   const executor = options.executor ?? createLocalExecutor({ ...options, module: options.definition.module });
-  const queue = new FairQueue(options.concurrency);
+  const queue = new FairQueue(options.concurrency, options.memoryBytes);
   /** Runs that hold an input of the platform: so many wait for their step, beside those that run. The others hold nothing yet. */
   const withInput = new FairQueue(2 * options.concurrency);
   const code = new CodeDigests(options.definition.module);
@@ -118,12 +126,17 @@ export function createStepHost(options: StepHostOptions): StepHost {
 
   let lacksProcesses = false;
 
+  /** A larger limit of the run wins over the step's own, and that over the host's. */
+  const memoryLimitOf = ({ memoryLimitBytes }: StepTask, { requires }: AnyStep): number =>
+    memoryLimitBytes ?? Math.max(requires?.memoryBytes ?? 0, options.limits?.memoryBytes ?? defaultLimits.memoryBytes);
+
   async function runStep(
-    { workFolder, ...task }: StepTask,
+    task: StepTask & Pick<ExecutorTask, 'parameters'>,
     step: AnyStep,
     sources: readonly Source[],
     { signal, onProgress, onPrinted }: StepRunOptions,
   ): Promise<StepOutputs> {
+    const { workFolder } = task;
     const known: ProvenanceKnown = {
       step: { id: step.id, version: step.version, code: await code.of(step) },
       parameters: task.parameters,
@@ -132,12 +145,14 @@ export function createStepHost(options: StepHostOptions): StepHost {
       software: await code.software(),
     };
     const unhashed = await measureInputs(sources);
-    const { limits, isCut } = await limitsNow(options, workFolder);
+    const memoryBytes = memoryLimitOf(task, step);
+    const { limits, isCut } = await limitsNow({ ...options, limits: { ...options.limits, memoryBytes } }, workFolder);
     const digests = new FileDigests({ smallBytes: hashedAtOnceBytes });
     // The child reads its files meanwhile, and can change none of them.
     const inputDigests = hashInputs(sources, digests);
     inputDigests.catch(() => {});
     try {
+      const beganMs = performance.now();
       const executed = await executor
         .run(
           {
@@ -162,6 +177,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
             throw isCut ? becauseOfOthers(error) : error;
           },
         );
+      const stepSeconds = (performance.now() - beganMs) / 1000;
       const folders = { stepFolder: join(workFolder, 'step'), outputFolder: join(workFolder, 'output') };
       const { result, descriptions } = answered.parse(executed.answer);
       const outputs = await takeOutputs(step, folders, digests, readDescriptions(descriptions));
@@ -170,7 +186,9 @@ export function createStepHost(options: StepHostOptions): StepHost {
       const isPacked = options.packsOutputs === true && outputs.length > 1;
       const archive = join(folders.outputFolder, `${step.id}.zip`);
       const delivered = isPacked ? [await packOutputs(step, outputs, made, archive, signal)] : outputs;
-      return { outputs: delivered, provenance: made, result: readResult(result), usage: executed.usage };
+      const bytesIn = unhashed.flatMap(({ files }) => files).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+      const usage = { ...executed.usage, stepSeconds, bytesIn };
+      return { outputs: delivered, provenance: made, result: readResult(result), usage };
     } finally {
       await digests.close();
     }
@@ -212,6 +230,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
                 repeat,
               }),
             signal,
+            Math.min(task.expectedMemoryBytes ?? Infinity, memoryLimitOf(task, step)),
           );
         } finally {
           const used = ['input', 'step', 'services'].map((name) => join(task.workFolder, name));

@@ -1,6 +1,7 @@
 /** Reports about runs and workers for operators (docs/monitor.md). */
 import { isFinal, runStates, type RunState } from './run-state.ts';
-import type { Run, RunStore, WorkerView } from './run.ts';
+import { fits, needsInWords } from './placement.ts';
+import type { Run, RunStore, RunUsage, WorkerView } from './run.ts';
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
@@ -18,7 +19,7 @@ export interface FleetStatus {
     readonly number: number;
     readonly oldestSeconds: number | null;
   }[];
-  /** Waiting runs whose step no living worker has. */
+  /** Waiting runs that no living worker can do. */
   readonly stranded: readonly string[];
 }
 
@@ -55,6 +56,9 @@ export interface RunCase {
   }[];
   /** Reason why the run waits. Null if it does not wait, or if its wait is normal. */
   readonly waitsFor: string | null;
+  /** What its worker must have, in words. Null: any worker will do. */
+  readonly needs: string | null;
+  readonly usage: RunUsage | null;
 }
 
 /** Null if there is no such run. */
@@ -62,16 +66,18 @@ export async function caseOf(store: RunStore, id: string): Promise<RunCase | nul
   const run = await store.find(id);
   if (!run) return null;
   const [history, stages, workers] = await Promise.all([store.history(id), store.stages(id), store.listWorkers()]);
-  const { state, failure, operationId, launchId, stepId, stepVersion, owner } = run;
+  const { state, failure, operationId, launchId, stepId, stepVersion, owner, needs } = run;
   const living = workers.filter(({ isAlive }) => isAlive);
   const able = living.filter(({ can }) => can === null || can.includes(`${stepId}@${stepVersion}`));
+  const fitting = able.filter(({ place }) => place === null || fits(needs, place));
   const isBegun = stages.at(-1)?.endedAtMs === null;
   const waitsFor = () => {
     // With SQLite, the one process of the app has no lease.
     if (isFinal(state) || isBegun || workers.length === 0) return null;
     if (living.length === 0) return 'no worker is alive';
     if (able.length === 0) return `no living worker has the step ${stepId} ${stepVersion}`;
-    return able.every(({ rests }) => rests) ? 'every worker that has its step is drained' : null;
+    if (fitting.length === 0) return `no living worker with its step has ${needsInWords(needs)}`;
+    return fitting.every(({ rests }) => rests) ? 'every worker that could do it is drained' : null;
   };
   return {
     run: { id, state, failure, operationId, launchId, step: `${stepId}@${stepVersion}` },
@@ -83,5 +89,7 @@ export async function caseOf(store: RunStore, id: string): Promise<RunCase | nul
       endedAt: endedAtMs === null ? null : iso(endedAtMs),
     })),
     waitsFor: waitsFor(),
+    needs: needsInWords(needs),
+    usage: run.usage,
   };
 }

@@ -1,17 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { abortableSleep, PlatformError, type LaunchCalls } from '../../platform-client/index.ts';
-import { ReportedJobError } from '../../child/index.ts';
+import { ChildJobError, ReportedJobError } from '../../child/index.ts';
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { Repeats } from './repeats.ts';
+import { RunReleased } from '../processing/step-executor.ts';
 import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
 import { Outage } from './outage.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
 import { LeftToOthersError, type QueueName, type QueuedRun } from './run-queue.ts';
 import { newestMigration } from '../migrations.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
-import type { Run } from './run.ts';
+import { fits, NoFittingWorkerError, unlimitedPlace, type WorkerPlace } from './placement.ts';
+import type { Run, RunToPlace, RunUsage } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
 import { Patience } from './patience.ts';
@@ -28,8 +30,8 @@ export interface RunEngine {
   cancel(run: Run): Promise<Run>;
   /** Current progress of the run, in any process. */
   progress(runId: string): Promise<RunProgress>;
-  /** True if a living worker has the step. Always true for an app with one process. */
-  canBeDone(step: Pick<Run, 'stepId' | 'stepVersion'>): Promise<boolean>;
+  /** True if a living worker has the step and what the run needs. Always true for an app with one process. */
+  canBeDone(run: RunToPlace): Promise<boolean>;
   /** A number that changes whenever the progress of the launch's runs has changed and the launch itself does not say so. */
   progressChangesOf(launchId: string): number;
   /** Starts to take runs, including those that an earlier process left unfinished, and returns how many those were. */
@@ -56,6 +58,10 @@ export interface RunEngineOptions extends RunIntakeOptions {
       readonly showDefects?: boolean;
     };
   readonly folders: AttemptFolders;
+  /** What this worker has for one run. Its memory is also the limit for all runs that it processes at once, unless `isElastic`. Default: unlimited. */
+  readonly place?: WorkerPlace;
+  /** True if an engine outside this machine gives runs their room. Default false. */
+  readonly isElastic?: boolean;
   /** False while this machine cannot run steps: its disk is full, or no process can start. Default: true. */
   readonly isMachineWell?: () => Promise<boolean>;
   /** Called once if a newer release has changed the database so that this one cannot work with it. The engine then stops. */
@@ -68,6 +74,8 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly onFailed?: (code: string) => void;
   /** Called when a run has ended in this process, with its last state. */
   readonly onEnded?: (state: RunState) => void;
+  /** Called with what the step of a run has used. */
+  readonly onUsage?: (usage: RunUsage) => void;
   /** Called with the time between two polls of one run. */
   readonly onPollInterval?: (seconds: number) => void;
   /** Called when this machine could not process a run and passed it on. */
@@ -111,8 +119,6 @@ const keepAliveEveryMs = 60_000;
 const releaseWithinMs = 3_000;
 
 class Cancelled extends Error {}
-/** The process is stopping, or the run is not this worker's any more. The run stays as it is. */
-class Released extends Error {}
 
 interface ActiveRun {
   readonly queueName: QueueName;
@@ -122,6 +128,7 @@ interface ActiveRun {
   /** Null until it is known. */
   launchId: string | null;
   state: RunState;
+  needsMemoryBytes: number;
   readonly patience: Patience;
   /** Number of runs that had ended when the work folders of others left this run no room. */
   endedBefore: number;
@@ -164,6 +171,7 @@ class Engine implements RunEngine {
   #restUntilMs = -Infinity;
   /** The steps of this worker, as `id@version`. */
   readonly #can: readonly string[];
+  readonly #place: WorkerPlace;
   readonly #stopped = new AbortController();
   readonly #outage: Outage;
   readonly #takeIn: ReturnType<typeof createRunIntake>;
@@ -178,6 +186,7 @@ class Engine implements RunEngine {
     this.#lease = options.lease;
     this.#folders = options.folders;
     this.#worker = options.lease.worker;
+    this.#place = options.place ?? unlimitedPlace;
     this.#can = options.steps.steps.map(({ id, version }) => `${id}@${version}`);
     this.#outage = new Outage(options.log, () => this.#lease.now());
     this.#takeIn = createRunIntake(options);
@@ -196,7 +205,7 @@ class Engine implements RunEngine {
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
   async #take({ runId, queueName }: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void> {
-    if (this.#stopping) throw new Released('the worker is stopping');
+    if (this.#stopping) throw new RunReleased('the worker is stopping');
     if (this.#queue.isShared && queueName === 'process') return this.#takeNext();
     await this.#takeRun(runId, queueName);
   }
@@ -204,16 +213,33 @@ class Engine implements RunEngine {
   /** Takes the next run in turn whose step this worker has. */
   async #takeNext(): Promise<void> {
     const fromMs = this.#lease.now();
-    const claimed = await this.#store.claimNext(this.#worker, this.#can);
+    const claimed = await this.#store.claimNext(this.#worker, this.#can, {
+      ...this.#place,
+      freeMemoryBytes: this.#freeMemoryBytes(),
+    });
     const run = claimed && (await this.#confirmed(claimed, fromMs));
     if (run && this.#stopping) {
       await this.#store.giveBack(run);
-      throw new Released('the worker is stopping');
+      throw new RunReleased('the worker is stopping');
     }
     if (run) return this.#begin(run, this.#newEntry('process'));
     if (claimed || !(await this.#store.hasWaiting())) return;
     this.#restUntilMs = this.#lease.now() + restMs;
     throw new LeftToOthersError();
+  }
+
+  /** Memory that the runs in steps leave. Null: as much as a run needs. A run may always use the memory of a worker that has no other. */
+  #freeMemoryBytes(): number | null {
+    const inSteps = this.#inSteps();
+    if (this.#options.isElastic || this.#place.memoryBytes === null || inSteps.length === 0) return null;
+    return inSteps.reduce((left, { needsMemoryBytes }) => left - needsMemoryBytes, this.#place.memoryBytes);
+  }
+
+  /** Runs that take a place of this worker. */
+  #inSteps(): ActiveRun[] {
+    return [...this.#activeRuns.values()].filter(
+      ({ queueName, state }) => queueName === 'process' && state !== 'UPLOADING',
+    );
   }
 
   async #takeRun(runId: string, queueName: QueueName): Promise<void> {
@@ -238,6 +264,7 @@ class Engine implements RunEngine {
       claim: 0,
       launchId: null,
       state: 'CREATED',
+      needsMemoryBytes: 0,
       patience: new Patience(this.#settings.platformPatienceMs, this.#now),
       endedBefore: -1,
       done: Promise.resolve(),
@@ -246,11 +273,12 @@ class Engine implements RunEngine {
 
   #begin(run: Run, entry: ActiveRun): void {
     const earlier = this.#activeRuns.get(run.id);
-    if (earlier && earlier !== entry) earlier.abort.abort(new Released('the run was taken again'));
+    if (earlier && earlier !== entry) earlier.abort.abort(new RunReleased('the run was taken again'));
     this.#activeRuns.set(run.id, entry);
     entry.claim = run.claim;
     entry.launchId = run.launchId;
     entry.state = run.state;
+    entry.needsMemoryBytes = run.needs.memoryBytes;
     entry.done = this.#drive(run, entry).finally(() => {
       this.#leave(run.id, entry);
       this.#underWay.delete(entry.done);
@@ -331,6 +359,7 @@ class Engine implements RunEngine {
       workFolder,
       madeHere: { identities: new Map() },
       onPollInterval: this.#options.onPollInterval ?? (() => {}),
+      onUsage: this.#options.onUsage ?? (() => {}),
       isAway: (error) => this.#isAway(error),
       untilBack: () => this.#outage.over(signal),
     };
@@ -341,6 +370,7 @@ class Engine implements RunEngine {
         entry.state = run.state;
         report(noProgress);
         signal.throwIfAborted();
+        if (stage.queueName === 'process' && !fits(run.needs, this.#place)) throw new NoFittingWorkerError(run.needs);
         const [{ work }, current, from]: [typeof stage, Run, number] = [stage, run, performance.now()];
         run = await this.#trace(current, () => work(current, context));
         patience.progressed();
@@ -349,7 +379,7 @@ class Engine implements RunEngine {
       }
     } catch (error) {
       // It may have been cancelled elsewhere. Whoever stops has no time to look: the next start does.
-      if (signal.reason instanceof Released) return this.#stopping ? undefined : this.#folders.tidyRun(runId);
+      if (signal.reason instanceof RunReleased) return this.#stopping ? undefined : this.#folders.tidyRun(runId);
       const after = await this.#end(run, error, entry, log);
       // `forget-user` has removed the run.
       if (after === null) return this.#folders.tidyRun(runId);
@@ -374,6 +404,7 @@ class Engine implements RunEngine {
     if (run === null) return null;
     // Either the run has ended or another worker has it by now, so this error is no failure of the run.
     if (isFinal(run.state) || run.claim !== claim) return run;
+    if (await this.#giveMoreMemory(run, error, entry)) return run;
     if (await this.#passOn(run, error, entry)) return run;
     const failure = describeFailure(error, { withStack: this.#settings.showDefects ?? false });
     const kind = failureKindOf(error);
@@ -401,13 +432,40 @@ class Engine implements RunEngine {
     return failed;
   }
 
+  /** A step that ran out of memory gets one more attempt with twice the memory, if a worker has that. True if it does. */
+  async #giveMoreMemory(run: Run, error: unknown, entry: ActiveRun): Promise<boolean> {
+    if (!(error instanceof ChildJobError) || error.code !== 'job_memory_exceeded') return false;
+    const limitBytes = Number(error.data['limit']);
+    if (run.memoryLimitBytes !== null || !Number.isSafeInteger(limitBytes)) return false;
+    const memoryLimitBytes = 2 * limitBytes;
+    const needs = { ...run.needs, memoryBytes: Math.max(run.needs.memoryBytes, memoryLimitBytes) };
+    const canBeDone =
+      fits(needs, this.#place) || (this.#queue.isShared && (await this.#store.canBeDone({ ...run, needs })));
+    if (!canBeDone) return false;
+    const withMore = await this.#store.record(run, { memoryLimitBytes, needs });
+    this.#options.log.warn(
+      { runId: run.id, limitBytes, memoryLimitBytes },
+      'a step ran out of memory and gets twice as much',
+    );
+    await this.#leaveToQueue(withMore, entry);
+    return true;
+  }
+
+  /** Gives the run back, so that this worker or another takes it again. */
+  async #leaveToQueue(run: Run, entry: ActiveRun): Promise<void> {
+    await this.#folders.tidyRun(run.id).catch(() => {});
+    await this.#store.giveBack(run);
+    this.#leave(run.id, entry);
+    await this.#queue.add([{ runId: run.id, queueName: 'process' }]);
+  }
+
   /** True if this machine caused the error, for example by a full disk. False for errors of the platform, the database or the run. */
   #isOfMachine(error: unknown): boolean {
     return (
       failureKindOf(error) === 'transient' &&
       !(error instanceof PlatformError) &&
       !(error instanceof DatabaseUnavailableError) &&
-      !(error instanceof KitError && error.code === 'work_disk_full')
+      !(error instanceof KitError && (error.code === 'work_disk_full' || error.code.startsWith('executor_')))
     );
   }
 
@@ -421,10 +479,7 @@ class Engine implements RunEngine {
     );
     // A run that is too large for every machine must not move between workers forever.
     if (triedHere.length > maxTriesHere) return false;
-    await this.#folders.tidyRun(run.id).catch(() => {});
-    await this.#store.giveBack(run);
-    this.#leave(run.id, entry);
-    await this.#queue.add([{ runId: run.id, queueName: 'process' }]);
+    await this.#leaveToQueue(run, entry);
     this.#options.onPassedOn?.();
     return true;
   }
@@ -517,14 +572,14 @@ class Engine implements RunEngine {
     }
     // Only a write proves that the database works again, because reads also work on a full disk.
     if (this.#queue.isShared || this.#outage.isOn)
-      ({ rests: this.#rests } = await this.#store.renewLease(this.#worker, this.#can));
+      ({ rests: this.#rests } = await this.#store.renewLease(this.#worker, this.#can, this.#place));
     const before = [...this.#activeRuns].flatMap(([id, entry]) =>
       entry.claim > 0 ? [{ id, entry, claim: entry.claim }] : [],
     );
     const held = await this.#store.heldBy(this.#worker);
     for (const { id, entry, claim } of before) {
       if (entry.claim === claim && held.get(id) !== claim)
-        entry.abort.abort(new Released('another process ended the run, or took it'));
+        entry.abort.abort(new RunReleased('another process ended the run, or took it'));
     }
     if (this.#lease.isOver) this.#options.onLeaseLost?.();
     if (this.#lease.isOver || this.#heldSinceMs === Infinity) this.#heldSinceMs = fromMs;
@@ -562,8 +617,8 @@ class Engine implements RunEngine {
     return this.#progress.get(runId);
   }
 
-  async canBeDone(step: Pick<Run, 'stepId' | 'stepVersion'>): Promise<boolean> {
-    return !this.#queue.isShared || this.#store.canBeDone(step);
+  async canBeDone(run: RunToPlace): Promise<boolean> {
+    return !this.#queue.isShared || this.#store.canBeDone(run);
   }
 
   progressChangesOf(launchId: string): number {
@@ -610,9 +665,9 @@ class Engine implements RunEngine {
   async #endWork(): Promise<void> {
     this.#stopping = true;
     if (this.#settings.drainMs) await this.#drain(this.#settings.drainMs);
-    this.#stopped.abort(new Released('the worker is stopping'));
+    this.#stopped.abort(new RunReleased('the worker is stopping'));
     const ended = this.#repeats.stop();
-    for (const { abort } of this.#activeRuns.values()) abort.abort(new Released('the worker is stopping'));
+    for (const { abort } of this.#activeRuns.values()) abort.abort(new RunReleased('the worker is stopping'));
     await this.#queue.stop();
     await Promise.race([ended, sleep(releaseWithinMs, undefined, { ref: false })]);
     await Promise.all(this.#underWay);
@@ -629,7 +684,7 @@ class Engine implements RunEngine {
         working.push(entry.done);
         continue;
       }
-      entry.abort.abort(new Released('the worker is stopping'));
+      entry.abort.abort(new RunReleased('the worker is stopping'));
       if (!this.#queue.isShared) continue;
       void entry.done
         .then(() => this.#store.giveBack({ id, claim: entry.claim }))
@@ -675,9 +730,6 @@ class Engine implements RunEngine {
     if (this.#stopping || this.#rests) return 0;
     if (queueName === 'wait') return maxActive - this.#activeRuns.size;
     if (this.#queue.isShared && (!this.#isWell || this.#lease.now() < this.#restUntilMs)) return 0;
-    const inSteps = [...this.#activeRuns.values()].filter(
-      (activeRun) => activeRun.queueName === 'process' && activeRun.state !== 'UPLOADING',
-    ).length;
-    return this.#settings.stepConcurrency - inSteps;
+    return this.#settings.stepConcurrency - this.#inSteps().length;
   }
 }

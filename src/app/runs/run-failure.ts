@@ -4,6 +4,7 @@ import { ChildJobError, ReportedJobError, type FailureKind } from '../../child/i
 import { isTransient } from '../../files/index.ts';
 import { adviceOf, reportedCode } from '../app-errors.ts';
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
+import { NoFittingWorkerError } from './placement.ts';
 import type { RunFailure } from './run.ts';
 
 /**
@@ -15,6 +16,7 @@ export function failureKindOf(error: unknown): FailureKind {
   // A step's claim that the machine is at fault leads to no repeat.
   if (error instanceof ReportedJobError) return error.claimedKind === 'bug' ? 'bug' : 'input';
   if (error instanceof PlatformError) return error.isTransient ? 'transient' : 'input';
+  if (error instanceof NoFittingWorkerError) return 'input';
   if (error instanceof DatabaseUnavailableError || isTransient(error)) return 'transient';
   return error instanceof KitError && error.status < 500 ? 'input' : 'bug';
 }

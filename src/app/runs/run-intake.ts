@@ -4,6 +4,7 @@ import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { operationOf } from './operation-request.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
+import { fits, needsOf, NoFittingWorkerError, unlimitedPlace, type RunNeeds, type WorkerPlace } from './placement.ts';
 import type { RunQueue } from './run-queue.ts';
 import { newRun, type Run, type RunStore } from './run.ts';
 
@@ -22,7 +23,11 @@ export interface RunIntakeOptions {
     readonly stepQueue: number;
     /** Maximum number of unfinished runs of one user. */
     readonly runsPerUser: number;
+    /** Memory limit of a step, in bytes. Default: none. */
+    readonly stepMemoryBytes?: number;
   };
+  /** What this process has for a run. Only an app of one process refuses what it does not have. Default: unlimited. */
+  readonly place?: WorkerPlace;
   /** Returns the owner of a launch. Owners take turns in processing. */
   readonly ownerOf: (launchId: string) => Promise<string>;
   /** Throws `KitError` if the launch has no right to the input. Default: all inputs are allowed. */
@@ -43,6 +48,7 @@ export function createRunIntake({
   settings,
   ownerOf,
   mayUse,
+  place = unlimitedPlace,
   now,
   log,
 }: RunIntakeOptions): (launchId: string, wanted: NewRun, signal?: AbortSignal) => Promise<Run> {
@@ -55,6 +61,11 @@ export function createRunIntake({
     return turn.finally(() => starting.get(owner) === turn && starting.delete(owner));
   }
 
+  /** Throws `NoFittingWorkerError` if the one process of the app lacks what the run needs: no other will come. */
+  function requirePlace(needs: RunNeeds): void {
+    if (!queue.isShared && !fits(needs, place)) throw new NoFittingWorkerError(needs);
+  }
+
   async function start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run> {
     const owner = await ownerOf(launchId);
     await mayUse?.(launchId, wanted.input);
@@ -62,7 +73,9 @@ export function createRunIntake({
     await requireRoom(owner);
     const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input, signal);
     const atMs = now();
-    const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate };
+    const needs = needsOf(step, estimate, settings.stepMemoryBytes ?? Infinity);
+    requirePlace(needs);
+    const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate, needs };
     const run = newRun({ owner, launchId, stepId: step.id, ...asked, operation: operationOf(step, asked) }, atMs);
     await inTurn(owner, async () => {
       await requireRoom(owner);

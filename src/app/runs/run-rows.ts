@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Updateable } from 'kysely';
 import type { RunRow } from '../database.ts';
+import type { RunNeeds } from './placement.ts';
 import type { Run, RunFacts, RunFile, RunOutput, UnfinishedRun } from './run.ts';
 import { ownJson } from '../../files/index.ts';
 
@@ -25,6 +26,10 @@ const asFile = (
   sha256: sha256 ?? output?.sha256 ?? '',
 });
 
+const needColumns = ({ label, memoryBytes, cores, diskBytes }: RunNeeds) => ({
+  ...{ needs_label: label, needs_memory: memoryBytes, needs_cores: cores, needs_disk: diskBytes },
+});
+
 export function factColumns(facts: RunFacts): Updateable<RunRow> {
   const columns: Updateable<RunRow> = {};
   if (facts.operationId !== undefined) columns.operation_id = facts.operationId;
@@ -34,6 +39,9 @@ export function factColumns(facts: RunFacts): Updateable<RunRow> {
   if (facts.upload !== undefined) columns.upload = json(facts.upload);
   if (facts.files !== undefined) columns.files = json(facts.files);
   if (facts.failure !== undefined) columns.failure = json(facts.failure);
+  if (facts.needs !== undefined) Object.assign(columns, needColumns(facts.needs));
+  if (facts.memoryLimitBytes !== undefined) columns.memory_limit = facts.memoryLimitBytes;
+  if (facts.usage !== undefined) columns.usage = json(facts.usage);
   return columns;
 }
 
@@ -57,6 +65,9 @@ export function toRow(run: Run): RunRow {
     files: json(run.files),
     failure: json(run.failure),
     estimate: json(run.estimate),
+    ...needColumns(run.needs),
+    memory_limit: run.memoryLimitBytes,
+    usage: json(run.usage),
     claim: run.claim,
     worker: null,
     turn: 0,
@@ -86,6 +97,14 @@ export function fromRow(row: RunRow): Run {
     files: (parsed<Partial<RunFile>[]>(row.files) ?? []).map((file, i) => asFile(file, outputs[i])),
     failure: parsed(row.failure),
     estimate: parsed(row.estimate),
+    needs: {
+      label: row.needs_label,
+      memoryBytes: row.needs_memory,
+      cores: row.needs_cores,
+      diskBytes: row.needs_disk,
+    },
+    memoryLimitBytes: row.memory_limit,
+    usage: parsed(row.usage),
     claim: row.claim,
     createdAtMs: row.created_at,
     updatedAtMs: row.updated_at,

@@ -1,10 +1,14 @@
 import { basename } from 'node:path';
 import type { StepHost } from '../processing/step-host.ts';
 import type { RunEngine } from './run-engine.ts';
+import { needsInWords } from './placement.ts';
 import { noProgress, type RunProgress } from './run-progress.ts';
 import { isFinal } from './run-state.ts';
 import { stageOf } from './stages/stage-table.ts';
-import type { Run, RunStateChange, RunStore } from './run.ts';
+import type { Run, RunStateChange, RunStore, RunUsage } from './run.ts';
+
+/** The name of the machine is for operators. */
+const usageOf = ({ place: _machine, ...usage }: RunUsage) => usage;
 
 const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
@@ -20,6 +24,7 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
     parameters: run.parameters,
     input: run.input,
     estimate: run.estimate,
+    usage: run.usage && usageOf(run.usage),
     operationId: run.operationId,
     operationExpiresAt: iso(run.operationExpiresAtMs),
     progress,
@@ -51,17 +56,18 @@ export function runViewer({
   engine: Pick<RunEngine, 'progress' | 'canBeDone'>;
   steps: StepHost;
 }) {
-  /** Answers of one request, by step: a list has many runs of one step. */
+  /** Answers of one request, by step and needs: a list has many runs of one step. */
   type Abilities = Map<string, Promise<boolean>>;
   const progressOf = async (run: Run, abilities: Abilities): Promise<RunProgress> => {
     if (isFinal(run.state)) return noProgress;
     const progress = await engine.progress(run.id);
     if (progress.note !== null || stageOf(run.state)?.queueName !== 'process') return progress;
-    const step = `${run.stepId} ${run.stepVersion}`;
-    const canBeDone = abilities.get(step) ?? engine.canBeDone(run);
-    abilities.set(step, canBeDone);
+    const step = `the step ${run.stepId} ${run.stepVersion}`;
+    const wanted = [step, needsInWords(run.needs)].filter((part) => part !== null).join(', ');
+    const canBeDone = abilities.get(wanted) ?? engine.canBeDone(run);
+    abilities.set(wanted, canBeDone);
     if (await canBeDone) return progress;
-    return { ...progress, note: `no worker has the step ${step} at the moment; the run waits for one` };
+    return { ...progress, note: `no worker has ${wanted} at the moment; the run waits for one` };
   };
   const view = async (
     run: Run,

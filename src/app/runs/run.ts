@@ -7,6 +7,7 @@ import type { RunInput } from '../processing/run-input.ts';
 import type { StepEstimate } from '../../steps/step.ts';
 import type { StepParameters } from '../processing/step-parameters.ts';
 import type { UploadProgress } from '../upload/uploader.ts';
+import { noNeeds, type RunNeeds, type WorkerPlace } from './placement.ts';
 import type { RunState } from './run-state.ts';
 
 /** Reason for a run's failure, and advice for its user. Contains no secret. */
@@ -36,6 +37,21 @@ export interface RunFile {
   readonly sizeBytes: number;
 }
 
+/** Resources that a run has used. Sizes in bytes. */
+export interface RunUsage {
+  readonly cpuSeconds: number;
+  /** Resident memory of the step's processes, at the peak. */
+  readonly peakMemoryBytes: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Time between the approval and the start of the step. */
+  readonly waitSeconds: number;
+  /** Time of the step. */
+  readonly stepSeconds: number;
+  /** Name of the machine that did the step. */
+  readonly place: string;
+}
+
 /** A run, as the store keeps it. Times are in milliseconds since 1970. */
 export interface Run {
   readonly id: string;
@@ -49,6 +65,12 @@ export interface Run {
   readonly input: RunInput;
   /** The estimate that its user saw before the approval; null without one. */
   readonly estimate: StepEstimate | null;
+  /** What its worker must have. */
+  readonly needs: RunNeeds;
+  /** Memory that its step may use, in bytes. Null: the limit of its worker. */
+  readonly memoryLimitBytes: number | null;
+  /** Null until the step has ended. */
+  readonly usage: RunUsage | null;
   /** Sent with the create call, so that a repeat makes no second operation. */
   readonly idempotencyKey: string;
   /** The body of the create call, so that a later version of the app repeats the same request. Null for runs older than this field. */
@@ -79,20 +101,27 @@ export const initialRun = {
   upload: null,
   files: [],
   failure: null,
+  needs: noNeeds,
+  memoryLimitBytes: null,
+  usage: null,
   claim: 0,
 } as const satisfies Partial<Run>;
 
 /** A run that is about to begin. Its operation needs the approval of its user (spec 3.1). */
 export function newRun(
-  asked: Pick<Run, 'owner' | 'launchId' | 'stepId' | 'stepVersion' | 'parameters' | 'input' | 'estimate' | 'operation'>,
+  asked: Pick<
+    Run,
+    'owner' | 'launchId' | 'stepId' | 'stepVersion' | 'parameters' | 'input' | 'estimate' | 'operation'
+  > &
+    Partial<Pick<Run, 'needs'>>,
   atMs: number,
 ): Run {
   return {
     id: randomBytes(16).toString('base64url'),
     state: 'CREATED',
     idempotencyKey: randomUUID(),
-    ...asked,
     ...initialRun,
+    ...asked,
     createdAtMs: atMs,
     updatedAtMs: atMs,
   };
@@ -100,7 +129,19 @@ export function newRun(
 
 /** Facts that a stage learns on the way; committed together with the state it leads to, or by itself. */
 export type RunFacts = Partial<
-  Pick<Run, 'operationId' | 'operationExpiresAtMs' | 'outputs' | 'provenance' | 'upload' | 'files' | 'failure'>
+  Pick<
+    Run,
+    | 'operationId'
+    | 'operationExpiresAtMs'
+    | 'outputs'
+    | 'provenance'
+    | 'upload'
+    | 'files'
+    | 'failure'
+    | 'needs'
+    | 'memoryLimitBytes'
+    | 'usage'
+  >
 > & {
   /** Kept beside the run, and found by `RunStore.summary` and `picture`. */
   readonly result?: RunResult | null;
@@ -124,6 +165,14 @@ export interface RunStage {
   readonly outcome: string | null;
 }
 
+/** The part of a run that decides which workers can do it. */
+export type RunToPlace = Pick<Run, 'stepId' | 'stepVersion' | 'needs'>;
+
+/** What a worker has, and how much of its memory is free at the moment. */
+export interface WorkerRoom extends WorkerPlace {
+  readonly freeMemoryBytes: number | null;
+}
+
 /** A run that has not ended. */
 export interface UnfinishedRun {
   readonly id: string;
@@ -139,6 +188,8 @@ export interface WorkerView {
   readonly isAlive: boolean;
   /** Its steps, each as `id@version`. Null for a release that does not report them. */
   readonly can: readonly string[] | null;
+  /** What it has for one run. Null for a release that does not report it. */
+  readonly place: WorkerPlace | null;
   /** True if an operator drains it. */
   readonly rests: boolean;
   /** Number of unfinished runs that it has. */
@@ -194,14 +245,17 @@ export interface RunStore {
    * Owners therefore take turns, even if one owner has many runs. Returns the place.
    */
   handOver(run: Pick<Run, 'id' | 'owner' | 'claim'>): Promise<number>;
-  /** Claims the next waiting run in turn whose step (`id@version`) is in `can`. Null if there is none. */
-  claimNext(worker: string, can: readonly string[]): Promise<Run | null>;
+  /**
+   * Claims the next waiting run in turn whose step (`id@version`) is in `can` and that fits in the room. Null if there is none, and also if the
+   * next one fits only when the worker's other runs have ended: no later run overtakes it here. Default of `room`: unlimited.
+   */
+  claimNext(worker: string, can: readonly string[], room?: WorkerRoom): Promise<Run | null>;
   /** True if a run is waiting for processing, even if no worker has its step. */
   hasWaiting(): Promise<boolean>;
-  /** Waiting runs whose step no worker had during the last `forMs`. */
+  /** Waiting runs that no worker could do during the last `forMs`. */
   listStranded(forMs: number): Promise<string[]>;
-  /** True if a living worker has the step. `besides`: a worker that does not count. */
-  canBeDone(step: Pick<Run, 'stepId' | 'stepVersion'>, options?: { readonly besides?: string }): Promise<boolean>;
+  /** True if a living worker has the step and what the run needs. `besides`: a worker that does not count. */
+  canBeDone(run: RunToPlace, options?: { readonly besides?: string }): Promise<boolean>;
   /** Counts one user's unfinished runs over all launches. */
   countUnfinishedOf(owner: string): Promise<number>;
   /** Summary of the run's output, for people. Null if there is none. */
@@ -217,8 +271,8 @@ export interface RunStore {
   beganBefore(run: Pick<Run, 'id' | 'owner' | 'createdAtMs'>): Promise<Pick<Run, 'stepId' | 'input'>[]>;
   /** Notes that the worker leaves the run where it is. */
   giveBack(run: Pick<Run, 'id' | 'claim'>): Promise<void>;
-  /** Renews the worker's lease and stores its steps: for `leaseMs` no other worker can claim its runs. Default of `can`: every step. Returns whether an operator drains it. */
-  renewLease(worker: string, can?: readonly string[]): Promise<{ readonly rests: boolean }>;
+  /** Renews the worker's lease and stores its steps and what it has: for `leaseMs` no other worker can claim its runs. Default of `can`: every step. Default of `place`: unlimited. Returns whether an operator drains it. */
+  renewLease(worker: string, can?: readonly string[], place?: WorkerPlace): Promise<{ readonly rests: boolean }>;
   /** The claims of the unfinished runs that the worker has, by run. */
   heldBy(worker: string): Promise<Map<string, number>>;
   /** Gives back all runs that the worker has, ends its lease, and returns those runs. */

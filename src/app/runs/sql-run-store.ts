@@ -20,9 +20,12 @@ import type {
   RunStage,
   RunStateChange,
   RunStore,
+  RunToPlace,
   UnfinishedRun,
+  WorkerRoom,
   WorkerView,
 } from './run.ts';
+import { unlimitedPlace, type WorkerPlace } from './placement.ts';
 import { addState, beginStage, countChange, endStage, forgetChanges, putResult } from './run-journal.ts';
 import { factColumns, fromRow, toRow, toUnfinished } from './run-rows.ts';
 import { ownJson } from '../../files/index.ts';
@@ -35,9 +38,32 @@ const unfinished = runStates.filter((state) => !isFinal(state));
 /** States of the queue `process`. */
 const waitingStates = ['APPROVED', 'PROCESSING'] as const satisfies readonly RunState[];
 
-/** Condition: a row of `workers` has the step. `step` is SQL for the step's `id@version`. */
-const canDo = (step: RawBuilder<unknown>) =>
-  sql<boolean>`(workers.can is null or workers.can like '%"' || ${step} || '"%')`;
+/** SQL for what a run asks of a worker: its step, as `id@version`, and its needs. */
+interface Asked {
+  readonly step: RawBuilder<unknown>;
+  readonly label: RawBuilder<unknown>;
+  readonly memory: RawBuilder<unknown>;
+  readonly cores: RawBuilder<unknown>;
+  readonly disk: RawBuilder<unknown>;
+}
+
+/** Condition: a row of `workers` has the step and what the run needs. A release that does not report what it has counts as able. */
+const canDo = ({ step, label, memory, cores, disk }: Asked) => sql<boolean>`
+  (workers.can is null or workers.can like '%"' || ${step} || '"%')
+  and (${label} is null or workers.labels like '%"' || ${label} || '"%')
+  and (workers.memory is null or workers.memory >= ${memory})
+  and (workers.cores is null or workers.cores >= ${cores})
+  and (workers.disk is null or workers.disk >= ${disk})`;
+
+const askedByRow: Asked = {
+  step: sql`runs.step_id || '@' || runs.step_version`,
+  label: sql`runs.needs_label`,
+  memory: sql`runs.needs_memory`,
+  cores: sql`runs.needs_cores`,
+  disk: sql`runs.needs_disk`,
+};
+
+const unlimitedRoom: WorkerRoom = { ...unlimitedPlace, freeMemoryBytes: null };
 
 /** Milliseconds since 1970 by PostgreSQL's clock. */
 const postgresNow = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
@@ -238,13 +264,22 @@ export class SqlRunStore implements RunStore {
     });
   }
 
-  claimNext(worker: string, can: readonly string[]): Promise<Run | null> {
+  claimNext(worker: string, can: readonly string[], room = unlimitedRoom): Promise<Run | null> {
     return this.#database.transaction().execute(async (trx) => {
       const next = trx
         .selectFrom('runs')
-        .select('id')
+        .select(['id', 'needs_memory'])
         .where('state', 'in', waitingStates)
         .where(sql<string>`step_id || '@' || step_version`, 'in', can)
+        .where((of) =>
+          of.or([
+            of('needs_label', 'is', null),
+            ...(room.labels.length > 0 ? [of('needs_label', 'in', room.labels)] : []),
+          ]),
+        )
+        .$if(room.memoryBytes !== null, (of) => of.where('needs_memory', '<=', room.memoryBytes))
+        .$if(room.cores !== null, (of) => of.where('needs_cores', '<=', room.cores))
+        .$if(room.diskBytes !== null, (of) => of.where('needs_disk', '<=', room.diskBytes))
         .orderBy('turn')
         .orderBy('updated_at')
         .limit(1);
@@ -253,7 +288,7 @@ export class SqlRunStore implements RunStore {
       const found =
         (await first(next.where('worker', 'is', null))) ??
         (await first(next.where('worker', '!=', worker).where((of) => of.not(this.#isHeld(of)))));
-      if (!found) return null;
+      if (!found || found.needs_memory > (room.freeMemoryBytes ?? Infinity)) return null;
       const taken = await this.#take(trx, worker, trx.updateTable('runs').where('id', '=', found.id));
       if (!taken) return null;
       await trx.updateTable('turns').set({ served: taken.turn }).where('served', '<', taken.turn).execute();
@@ -285,13 +320,22 @@ export class SqlRunStore implements RunStore {
   }
 
   async canBeDone(
-    { stepId, stepVersion }: Pick<Run, 'stepId' | 'stepVersion'>,
+    { stepId, stepVersion, needs }: RunToPlace,
     { besides }: { readonly besides?: string } = {},
   ): Promise<boolean> {
     const workers = this.#database.selectFrom('workers').select('name');
     const row = await (besides === undefined ? workers : workers.where('name', '!=', besides))
       .where(sql<boolean>`alive_at > ${this.#leaseNow()} - ${leaseMs}`)
-      .where(canDo(sql`${`${stepId}@${stepVersion}`}`))
+      .where(
+        canDo({
+          step: sql`${`${stepId}@${stepVersion}`}`,
+          // PostgreSQL cannot tell the type of a parameter that is null.
+          label: sql`cast(${needs.label} as text)`,
+          memory: sql`cast(${needs.memoryBytes} as bigint)`,
+          cores: sql`cast(${needs.cores} as bigint)`,
+          disk: sql`cast(${needs.diskBytes} as bigint)`,
+        }),
+      )
       .limit(1)
       .executeTakeFirst();
     return row !== undefined;
@@ -384,13 +428,20 @@ export class SqlRunStore implements RunStore {
     });
   }
 
-  async renewLease(worker: string, steps?: readonly string[]): Promise<{ rests: boolean }> {
+  async renewLease(worker: string, steps?: readonly string[], place?: WorkerPlace): Promise<{ rests: boolean }> {
     const alive_at = this.#leaseNow();
-    const can = steps ? JSON.stringify(steps) : null;
+    const columns = {
+      alive_at,
+      can: steps ? JSON.stringify(steps) : null,
+      labels: place ? JSON.stringify(place.labels) : null,
+      memory: place?.memoryBytes ?? null,
+      cores: place?.cores ?? null,
+      disk: place?.diskBytes ?? null,
+    };
     const { rests } = await this.#database
       .insertInto('workers')
-      .values({ name: worker, alive_at, can, rests: 0 })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ alive_at, can }))
+      .values({ name: worker, rests: 0, ...columns })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(columns))
       .returning('rests')
       .executeTakeFirstOrThrow();
     return { rests: rests === 1 };
@@ -451,7 +502,7 @@ export class SqlRunStore implements RunStore {
     const rows = await this.#database
       .selectFrom('workers')
       .select((of) => [
-        ...(['name', 'alive_at', 'can', 'rests'] as const),
+        ...(['name', 'alive_at', 'can', 'rests', 'labels', 'memory', 'cores', 'disk'] as const),
         sql<number | boolean>`alive_at > ${this.#leaseNow()} - ${leaseMs}`.as('is_alive'),
         of
           .selectFrom('runs')
@@ -462,11 +513,13 @@ export class SqlRunStore implements RunStore {
       ])
       .orderBy('alive_at', 'desc')
       .execute();
-    return rows.map(({ name, alive_at, can, rests, is_alive, runs }) => ({
+    return rows.map(({ name, alive_at, can, rests, is_alive, runs, labels, memory, cores, disk }) => ({
       name,
       aliveAtMs: alive_at,
       isAlive: Boolean(is_alive),
       can: can === null ? null : ownJson<string[]>(can),
+      place:
+        labels === null ? null : { labels: ownJson<string[]>(labels), memoryBytes: memory, cores, diskBytes: disk },
       rests: rests === 1,
       runs: runs ?? 0,
     }));
@@ -574,7 +627,7 @@ export class SqlRunStore implements RunStore {
         .selectFrom('workers')
         .select('workers.name')
         .where(sql<boolean>`workers.alive_at > ${this.#leaseNow()} - ${forMs}`)
-        .where(canDo(sql`runs.step_id || '@' || runs.step_version`)),
+        .where(canDo(askedByRow)),
     );
   }
 

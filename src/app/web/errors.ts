@@ -57,7 +57,7 @@ export function errorBoundary(
     res.status(known.status);
     if ((known.status === 503 || known.status === 429) && !res.hasHeader('Retry-After'))
       res.set('Retry-After', String(retryAfterSeconds));
-    if (/^\/launches\/[^/]+\/api\//.test(req.path)) return void sendJson(res, known, view.requestId);
+    if (/^\/(launches\/[^/]+\/api|jobs)\//.test(req.path)) return void sendJson(res, known, view.requestId);
     res.type('html').send(renderPage(view));
   };
 }

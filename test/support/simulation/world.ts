@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
+import { noUsage } from '../usage.ts';
 import { assumedLimits } from '../../../src/contract/index.ts';
 import { asDatabaseError } from '../../../src/app/database-unavailable.ts';
 import type { AppTables } from '../../../src/app/database.ts';
@@ -509,7 +510,7 @@ class World {
           this.#disk.set(path, bytes);
           return { path, sizeBytes: bytes.length, sha256: sha256(bytes) };
         });
-        const usage = { cpuSeconds: 0, peakMemoryBytes: 0, place: process.name };
+        const usage = { ...noUsage, place: process.name };
         return { outputs, result: null, provenance: noProvenance, usage };
       },
     };

@@ -1,6 +1,7 @@
 import { noProgress } from '../run-progress.ts';
 import { commitTransition, retryWhileDown } from './retry.ts';
-import type { Stage, StageLog } from './stage.ts';
+import type { Run } from '../run.ts';
+import type { Stage, StageContext, StageLog } from './stage.ts';
 
 /** Interval at which a long step keeps the token alive, so that the upload can still use it. */
 const keepAliveEveryMs = 60_000;
@@ -20,6 +21,17 @@ function printedTo(log: StageLog): (line: string) => void {
   };
 }
 
+/** Seconds between the approval and the start of the step, other attempts included. */
+async function waitOf(
+  { id }: Run,
+  stepEndedAtMs: number,
+  stepSeconds: number,
+  { store }: StageContext,
+): Promise<number> {
+  const approved = (await store.history(id)).find(({ state }) => state === 'APPROVED');
+  return approved ? Math.max(0, (stepEndedAtMs - approved.atMs) / 1_000 - stepSeconds) : 0;
+}
+
 /** PROCESSING to UPLOADING, with the outputs' digests. After a crash the step runs again from the start. */
 export const processInput: Stage = async (run, context) => {
   const keepAlive = setInterval(() => {
@@ -28,7 +40,7 @@ export const processInput: Stage = async (run, context) => {
       .catch((error: unknown) => context.log.warn({ err: error }, 'could not renew the token at the moment'));
   }, keepAliveEveryMs);
   try {
-    const { result, outputs, provenance } = await context.steps.run(
+    const { result, outputs, provenance, usage } = await context.steps.run(
       {
         run: { id: run.id, claim: run.claim },
         owner: await context.ownerOf(run.launchId),
@@ -37,6 +49,8 @@ export const processInput: Stage = async (run, context) => {
         parameters: run.parameters,
         input: run.input,
         operationId: run.operationId,
+        memoryLimitBytes: run.memoryLimitBytes,
+        expectedMemoryBytes: run.estimate?.memoryBytes ?? null,
         workFolder: context.workFolder,
       },
       {
@@ -49,7 +63,15 @@ export const processInput: Stage = async (run, context) => {
     context.madeHere.identities = new Map(
       await Promise.all(outputs.map(async (output) => [output.path, await context.folders.identify(output)] as const)),
     );
-    return await commitTransition(context, run, 'UPLOADING', { outputs, provenance, upload: null, result });
+    const used = {
+      ...usage,
+      bytesOut: outputs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      waitSeconds: await waitOf(run, context.now(), usage.stepSeconds, context),
+    };
+    context.onUsage(used);
+    return await commitTransition(context, run, 'UPLOADING', {
+      ...{ outputs, provenance, upload: null, result, usage: used },
+    });
   } finally {
     clearInterval(keepAlive);
   }

@@ -3,7 +3,7 @@ import type { FileIdentity } from '../../../files/index.ts';
 import type { LaunchCalls } from '../../../platform-client/index.ts';
 import type { StepHost } from '../../processing/step-host.ts';
 import type { RunProgress } from '../run-progress.ts';
-import type { Run, RunStore } from '../run.ts';
+import type { Run, RunStore, RunUsage } from '../run.ts';
 import type { AttemptFolders } from '../work-folders.ts';
 import type { Patience } from '../patience.ts';
 
@@ -36,6 +36,8 @@ export interface StageContext {
   readonly now: () => number;
   readonly report: (progress: RunProgress) => void;
   readonly patience: Patience;
+  /** Receives what the step of a run has used. */
+  readonly onUsage: (usage: RunUsage) => void;
   /** Receives the seconds between two polls of the run. */
   readonly onPollInterval: (seconds: number) => void;
   /** True if `error` says that the database is away; the worker then waits for it, and logs it once. */

@@ -1,0 +1,186 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import * as z from 'zod';
+import { KitError, validationDetails } from '../../contract/index.ts';
+import { codeOf, isRecord, kitFolder, messageOf } from '../../files/index.ts';
+import { plainText } from '../../child/index.ts';
+import { EngineError, engineStates, type EngineJob, type EngineState, type StepEngine } from './step-engine.ts';
+
+const argv = z.array(z.string().min(1)).min(1);
+const pattern = z.string().refine((source) => isPattern(source), 'must be a regular expression');
+
+/** The commands of an engine with a command line. docs/executors.md describes the placeholders. */
+const commandTemplates = z.strictObject({
+  /** For editors. */
+  $schema: z.string().optional(),
+  title: z.string().min(1).max(40),
+  submit: argv,
+  /** Standard input of `submit`. Only here, and in the environment of `submit`, is the job's token. Default: none. */
+  input: z.unknown().optional(),
+  state: argv,
+  /** What the output of `state` means: the first pattern that matches counts. Without a match, the engine does not know the job. */
+  states: z.partialRecord(z.enum(engineStates), pattern),
+  cancel: argv,
+  /** Default: the engine keeps no output of jobs. */
+  logs: argv.optional(),
+  /** The command that a job runs. Default: this checkout or image's own `exec-step`. */
+  run: argv.optional(),
+  /** Variables of the app's own environment that the commands get, besides PATH, HOME, USER and LANG. */
+  environment: z.array(z.string().regex(/^[A-Z][A-Z0-9_]*$/)).default([]),
+  pollSeconds: z.number().min(0.1).max(600).default(5),
+});
+export type CommandTemplates = z.input<typeof commandTemplates>;
+
+const always = ['PATH', 'HOME', 'USER', 'LANG'];
+const answerWithinMs = 60_000;
+const mostBytes = 1024 * 1024;
+const mib = 1024 ** 2;
+/** Placeholders that only the standard input of `submit` may have, because command lines are public. */
+const secretPlaceholder = /\{token\}/;
+
+/** Reads a file of templates. Throws `KitError` (`bad_configuration`) with what is wrong. */
+export function readCommandTemplates(path: string): z.output<typeof commandTemplates> {
+  const wrong = (what: string) => new KitError('bad_configuration', `STEP_EXECUTOR=${path}: ${what}`);
+  let read: z.ZodSafeParseResult<z.output<typeof commandTemplates>>;
+  try {
+    read = commandTemplates.safeParse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    throw wrong(codeOf(error) === null ? `is no JSON: ${messageOf(error)}` : `cannot be read (${codeOf(error)})`);
+  }
+  if (!read.success)
+    throw wrong(validationDetails(read.error).map(({ path: where, message }) => `${where} ${message}`).join('; ')); // oxfmt-ignore
+  const { submit, state, cancel, logs = [], run = [] } = read.data;
+  if ([submit, state, cancel, logs, run].flat().some((argument) => secretPlaceholder.test(argument)))
+    throw wrong('{token} may stand in `input` only: everybody on a machine can read its command lines');
+  for (const argument of [submit, state, cancel, logs].flat())
+    for (const [, name = ''] of argument.matchAll(/\{(\w+)\}/g))
+      if (!placeholders.has(name))
+        throw wrong(`there is no placeholder {${name}}; there are {${[...placeholders].join('}, {')}}`);
+  return read.data;
+}
+
+const placeholders = new Set(['name', 'memoryMiB', 'memoryBytes', 'cores', 'minutes', 'seconds', 'diskMiB', 'label', 'command', 'url']); // oxfmt-ignore
+
+/** An engine with a command line, such as Slurm. */
+export class CommandEngine implements StepEngine {
+  readonly title: string;
+  readonly pollMs: number;
+  readonly #templates: z.output<typeof commandTemplates>;
+  readonly #environment: NodeJS.ProcessEnv;
+
+  constructor(templates: CommandTemplates, environment: NodeJS.ProcessEnv = process.env) {
+    this.#templates = commandTemplates.parse(templates);
+    this.title = this.#templates.title;
+    this.pollMs = this.#templates.pollSeconds * 1_000;
+    const names = [...always, ...this.#templates.environment];
+    this.#environment = Object.fromEntries(
+      names.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+    );
+  }
+
+  async submit(job: EngineJob): Promise<void> {
+    const { submit, input, run = ownCommand() } = this.#templates;
+    const { STEP_JOB_URL: url, STEP_JOB_TOKEN: token } = job.environment;
+    const values: Record<string, string | null> = {
+      name: job.name,
+      memoryMiB: String(Math.ceil(job.memoryBytes / mib)),
+      memoryBytes: String(job.memoryBytes),
+      cores: String(job.cores),
+      minutes: String(Math.ceil(job.timeoutMs / 60_000)),
+      seconds: String(Math.ceil(job.timeoutMs / 1_000)),
+      diskMiB: String(Math.ceil(job.diskBytes / mib)),
+      label: job.label,
+      command: run.map(quoted).join(' '),
+      url,
+    };
+    const text = input === undefined ? '' : asText(filledDeep(input, { ...values, token }));
+    const { code, output } = await this.#run(filledAll(submit, values), { ...job.environment }, text);
+    if (code !== 0)
+      throw new EngineError(`submit ended with ${code}: ${lastLines(output).replaceAll(token, '[token]')}`);
+  }
+
+  async state(name: string): Promise<EngineState> {
+    const { output } = await this.#run(filledAll(this.#templates.state, { name }));
+    for (const state of engineStates) {
+      const source = this.#templates.states[state];
+      if (source !== undefined && new RegExp(source, 'm').test(output)) return state;
+    }
+    return 'unknown';
+  }
+
+  async cancel(name: string): Promise<void> {
+    await this.#run(filledAll(this.#templates.cancel, { name }));
+  }
+
+  async logs(name: string): Promise<string> {
+    const { logs } = this.#templates;
+    return logs === undefined ? '' : lastLines((await this.#run(filledAll(logs, { name }))).output, 2_000);
+  }
+
+  /** Runs a command with an environment of its own: the app's holds secrets. Rejects with `EngineError` if it cannot start or does not end. */
+  #run(
+    [program = '', ...args]: readonly string[],
+    more: Readonly<Record<string, string>> = {},
+    input = '',
+  ): Promise<{ code: number | null; output: string }> {
+    return new Promise((resolve, reject) => {
+      const child = spawn(program, args, {
+        env: { ...this.#environment, ...more },
+        stdio: ['pipe', 'pipe', 'pipe'],
+        timeout: answerWithinMs,
+        killSignal: 'SIGKILL',
+      });
+      let output = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          if (output.length < mostBytes) output += text;
+        });
+      child.stdin.on('error', () => {}).end(input);
+      child.once('error', (error) =>
+        reject(new EngineError(`${program} could not start (${codeOf(error) ?? 'unknown'})`)),
+      );
+      child.once('close', (code, signal) => {
+        if (signal === null) resolve({ code, output });
+        else reject(new EngineError(`${program} did not end within ${answerWithinMs / 1_000} s`));
+      });
+    });
+  }
+}
+
+const ownCommand = (): string[] => [process.execPath, kitFolder('bin/marketplace-app-kit.mjs'), 'exec-step'];
+
+/** For a shell. */
+const quoted = (argument: string) =>
+  /^[\w./:@=-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+
+const asText = (input: unknown) => (typeof input === 'string' ? input : JSON.stringify(input));
+
+function filled(template: string, values: Readonly<Record<string, string | null>>): string {
+  return template.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}
+
+/** Fills the texts of a document, which is written as JSON afterwards. */
+function filledDeep(template: unknown, values: Readonly<Record<string, string | null>>): unknown {
+  if (typeof template === 'string') return filled(template, values);
+  if (Array.isArray(template)) return template.map((entry) => filledDeep(entry, values));
+  if (!isRecord(template)) return template;
+  return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, filledDeep(value, values)]));
+}
+
+/** Leaves out arguments with the label of a step that has none. */
+function filledAll(template: readonly string[], values: Readonly<Record<string, string | null>>): string[] {
+  return template
+    .filter((argument) => values['label'] !== null || !argument.includes('{label}'))
+    .map((argument) => filled(argument, values));
+}
+
+/** The end of a command's output, on one line. */
+const lastLines = (output: string, most = 300) => plainText(output.trim().slice(-most));
+
+function isPattern(source: string): boolean {
+  try {
+    return new RegExp(source, 'm') instanceof RegExp;
+  } catch {
+    return false;
+  }
+}

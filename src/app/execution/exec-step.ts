@@ -1,0 +1,353 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, openAsBlob } from 'node:fs';
+import { mkdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KitError } from '../../contract/index.ts';
+import { ChildJobError, FileDigests, ReportedJobError } from '../../child/index.ts';
+import { messageOf } from '../../files/index.ts';
+import { outputsOf, type AnyStep } from '../../steps/step.ts';
+import type { CodeDigests } from '../processing/code-digest.ts';
+import type { Source } from '../processing/fetch-sources.ts';
+import type { ExecutedStep, StepExecutor } from '../processing/step-executor.ts';
+import {
+  asHostCode,
+  sealedJob,
+  type HostCode,
+  type JobResult,
+  type ProgressReport,
+  type SealedJob,
+} from './sealed-job.ts';
+
+export interface ExecStepOptions {
+  /** Address of the job at its owner. */
+  readonly url: string;
+  /** Its one-time token. */
+  readonly token: string;
+  readonly steps: readonly AnyStep[];
+  readonly code: CodeDigests;
+  /** Does the work: a confined child process of this machine. */
+  readonly executor: StepExecutor;
+  /** An empty folder for inputs and outputs. */
+  readonly workFolder: string;
+  /** Aborted if this machine wants its place back. */
+  readonly signal: AbortSignal;
+  /** Longest time for which an owner that does not answer is called again. Default: 15 minutes. */
+  readonly patienceMs?: number;
+  readonly log: (line: string) => void;
+}
+
+const defaultPatienceMs = 15 * 60_000;
+const pauseMs = { first: 500, most: 15_000 };
+const reportEveryMs = 1_000;
+const mostLines = 200;
+
+/** Nobody waits for this job any more, or another process has begun it. */
+export class JobOverError extends Error {}
+
+/**
+ * Does one sealed job: fetches the inputs from the owner of the run, runs the step as a worker would, and sends the outputs back.
+ * Resolves when the owner has the result, which may be a failure of the step. Rejects with `JobOverError`, or if the owner does not answer.
+ */
+export async function execStep(options: ExecStepOptions): Promise<void> {
+  const calls = new OwnerCalls(options);
+  const job = await calls.begin();
+  options.log(`began ${job.attempt}: ${job.step.id} ${job.step.version}`);
+  const over = new AbortController();
+  const signal = AbortSignal.any([options.signal, over.signal]);
+  const reports = new Reports(calls, (reason) => over.abort(reason));
+  try {
+    const result = await workOn(job, calls, reports, options, signal).catch((error: unknown) => {
+      if (over.signal.aborted) throw over.signal.reason;
+      return failed(error, options.signal);
+    });
+    await reports.end();
+    await calls.answer(result, join(options.workFolder, 'step'));
+    options.log(result.type === 'done' ? 'delivered' : `failed: ${result.found?.code ?? result.reported?.code}`);
+  } finally {
+    await reports.end();
+  }
+}
+
+async function workOn(
+  job: SealedJob,
+  calls: OwnerCalls,
+  reports: Reports,
+  { steps, code, executor, workFolder }: ExecStepOptions,
+  signal: AbortSignal,
+): Promise<JobResult> {
+  const step = await sameStep(job, steps, code);
+  const sources = await fetchInputs(job, calls, join(workFolder, 'input'), signal);
+  const digests = new FileDigests();
+  try {
+    const inputDigests = digests.of(sources.flatMap(({ paths }) => paths)).then((all) => all.map((one) => one.sha256));
+    inputDigests.catch(() => {});
+    const executed = await executor.run(
+      {
+        ...{ run: null, step, sources, inputDigests, workFolder },
+        parameters: job.parameters,
+        provenance: job.provenance,
+        limits: Object.fromEntries(Object.entries(job.limits)),
+      },
+      {
+        signal,
+        onProgress: (fraction, note) => reports.progress(fraction, note),
+        onPrinted: (line) => reports.printed(line),
+      },
+    );
+    const outputs = await measureOutputs(step, join(workFolder, 'step'), digests);
+    return done(executed, await inputDigests, outputs);
+  } finally {
+    await digests.close();
+  }
+}
+
+/** The step of a job. Throws `ChildJobError` if this process has other code than the owner of the run: its result would not be the one that was approved. */
+async function sameStep(
+  { step: wanted, software }: SealedJob,
+  steps: readonly AnyStep[],
+  code: CodeDigests,
+): Promise<AnyStep> {
+  const step = steps.find(({ id }) => id === wanted.id);
+  const own = step && { version: step.version, code: await code.of(step), software: await code.software() };
+  const isSame =
+    own?.version === wanted.version &&
+    own.code === wanted.code &&
+    Object.entries(own.software).every(([name, version]) => software[name] === version);
+  if (step && isSame) return step;
+  throw new ChildJobError(
+    'executor_differs',
+    `the executor has another ${wanted.id} than the app: start exec-step from the image or the checkout of the app itself`,
+    { kind: 'transient' },
+  );
+}
+
+async function fetchInputs(
+  { inputs }: SealedJob,
+  calls: OwnerCalls,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Source[]> {
+  const sources: Source[] = [];
+  let number = 0;
+  for (const { files, ofItems, ...input } of inputs) {
+    const paths: string[] = [];
+    for (const { fileName, sizeBytes } of files) {
+      // Bands may have their names from the name of their file, so it stays as it is.
+      const place = join(folder, String(number));
+      await mkdir(place, { recursive: true });
+      const path = join(place, fileName);
+      await calls.fetchInput(number++, path, sizeBytes, signal);
+      paths.push(path);
+    }
+    sources.push({ ...input, paths, ...(ofItems && { ofItems }) });
+  }
+  return sources;
+}
+
+interface MeasuredOutput {
+  readonly fileName: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+
+/** The child is gone, so that nothing changes the files any more. */
+async function measureOutputs(step: AnyStep, folder: string, digests: FileDigests): Promise<MeasuredOutput[]> {
+  const names: string[] = [];
+  for (const [, { fileName }] of outputsOf(step))
+    if ((await statOrNull(join(folder, fileName)))?.isFile()) names.push(fileName);
+  const found = await digests.of(names.map((name) => join(folder, name)));
+  return found.map((digest, i) => ({ fileName: names[i] ?? '', ...digest }));
+}
+
+function done(
+  { answer, gdalVersion, usage }: ExecutedStep,
+  inputDigests: readonly string[],
+  outputs: MeasuredOutput[],
+): JobResult {
+  const { result, descriptions }: { result?: unknown; descriptions?: unknown } = answer ?? {};
+  const { summary, picture }: { summary?: unknown; picture?: unknown } = result ?? {};
+  return {
+    type: 'done',
+    descriptions: descriptions ?? [],
+    result: picture instanceof Uint8Array ? { summary, picture: Buffer.from(picture).toString('base64') } : null,
+    gdalVersion,
+    usage: { ...usage, peakMemoryBytes: Math.round(usage.peakMemoryBytes) },
+    inputDigests: [...inputDigests],
+    outputs,
+  };
+}
+
+function failed(error: unknown, stopped: AbortSignal): JobResult {
+  const found = (code: HostCode, message: string, limit: unknown = null): JobResult => ({
+    type: 'failed',
+    found: { code, message: message.slice(0, 2_000), limit: typeof limit === 'number' ? limit : null },
+    reported: null,
+  });
+  if (stopped.aborted) return found('executor_stopped', 'the executor had to stop, and the app tries again');
+  if (error instanceof ChildJobError) return found(asHostCode(error.code), error.message, error.data['limit']);
+  if (error instanceof ReportedJobError) {
+    const { claimedKind: kind, code, message, childStack: stack } = error;
+    return { type: 'failed', found: null, reported: { kind, code, message, stack } };
+  }
+  if (error instanceof KitError && error.status < 500)
+    return {
+      type: 'failed',
+      found: null,
+      reported: { kind: 'input', code: error.code, message: error.message, stack: null },
+    };
+  return found('executor_failed', messageOf(error));
+}
+
+/** Sends progress at most once a second. The reports also say that the job lives. */
+class Reports {
+  #calls: OwnerCalls;
+  #timer: NodeJS.Timeout;
+  #now: { fraction: number; note: string | null } = { fraction: 0, note: null };
+  #printed: string[] = [];
+  #sending: Promise<void> | null = null;
+
+  constructor(calls: OwnerCalls, onOver: (reason: unknown) => void) {
+    this.#calls = calls;
+    this.#timer = setInterval(() => {
+      this.#sending ??= this.#send()
+        .catch((error: unknown) => {
+          // Progress that is lost does no harm. A job that is over ends the work.
+          if (error instanceof JobOverError) onOver(error);
+        })
+        .finally(() => (this.#sending = null));
+    }, reportEveryMs);
+  }
+
+  progress(fraction: number, note: string | null): void {
+    this.#now = { fraction, note: note === null ? null : note.slice(0, 500) };
+  }
+
+  printed(line: string): void {
+    if (this.#printed.length < mostLines) this.#printed.push(line.slice(0, 4_000));
+  }
+
+  async #send(): Promise<void> {
+    const report: ProgressReport = { ...this.#now, printed: this.#printed.splice(0) };
+    await this.#calls.report(report);
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#sending;
+    if (this.#printed.length > 0) await this.#send().catch(() => {});
+  }
+}
+
+/** Calls of the owner of the run. They are repeated while it does not answer. */
+class OwnerCalls {
+  #path: string;
+  /** The owner, and processes that know where it is. */
+  #addresses: string[];
+  #secret: string;
+  #patienceMs: number;
+
+  constructor({ url, token, patienceMs = defaultPatienceMs }: Pick<ExecStepOptions, 'url' | 'token' | 'patienceMs'>) {
+    const { origin, pathname } = new URL(url);
+    this.#path = pathname;
+    this.#addresses = [origin];
+    this.#secret = token;
+    this.#patienceMs = patienceMs;
+  }
+
+  async begin(): Promise<SealedJob> {
+    const session = randomBytes(32).toString('base64url');
+    const response = await this.#repeat(() => this.#call('/begin', { method: 'POST', ...jsonBody({ session }) }));
+    const job = sealedJob.parse(await response.json());
+    this.#secret = session;
+    this.#addresses.push(...job.addresses.map((address) => new URL(address).origin));
+    return job;
+  }
+
+  /** Fetches a file, from where an earlier try ended. */
+  fetchInput(number: number, path: string, sizeBytes: number, signal: AbortSignal): Promise<void> {
+    return this.#repeat(async () => {
+      signal.throwIfAborted();
+      const from = Math.min((await statOrNull(path))?.size ?? 0, sizeBytes);
+      if (from === sizeBytes && from > 0) return;
+      const response = await this.#call(`/inputs/${number}`, {
+        ...(from > 0 && { headers: { Range: `bytes=${from}-` } }),
+        signal,
+      });
+      if (!response.body) throw new Error('the owner sent no input');
+      const flags = response.status === 206 ? 'a' : 'w';
+      await pipeline(Readable.fromWeb(response.body), createWriteStream(path, { flags }), { signal });
+      const { size } = await stat(path);
+      if (size !== sizeBytes) throw new Error(`the input has ${sizeBytes} bytes, and ${size} came`);
+    });
+  }
+
+  /** Sent once: the next report follows soon. */
+  async report(report: ProgressReport): Promise<void> {
+    await this.#call('/progress', { method: 'POST', ...jsonBody(report) });
+  }
+
+  /** Sends the outputs and the result. An owner that has lost outputs names them, and gets them again. */
+  async answer(result: JobResult, folder: string): Promise<void> {
+    let wanted = result.type === 'done' ? result.outputs.map(({ fileName }) => fileName) : [];
+    await this.#repeat(async () => {
+      for (const name of wanted) {
+        const body = await openAsBlob(join(folder, name));
+        await this.#call(`/outputs/${encodeURIComponent(name)}`, { method: 'PUT', body });
+        wanted = wanted.filter((other) => other !== name);
+      }
+      const response = await this.#call('/result', { method: 'POST', ...jsonBody(result) }, [409]);
+      if (response.status !== 409) return;
+      const { missing } = (await response.json()) as { missing?: string[] };
+      wanted =
+        result.type === 'done'
+          ? result.outputs.map(({ fileName }) => fileName).filter((name) => missing?.includes(name))
+          : [];
+      throw new Error('the owner lacks outputs');
+    });
+  }
+
+  async #repeat<T>(call: () => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + this.#patienceMs;
+    for (let pause = pauseMs.first; ; pause = Math.min(pauseMs.most, pause * 2)) {
+      try {
+        return await call();
+      } catch (error) {
+        if (error instanceof JobOverError || isAbort(error) || performance.now() + pause > untilMs) throw error;
+        // The next try asks another process, which may know where the owner is.
+        this.#addresses.push(...this.#addresses.splice(0, 1));
+      }
+      await sleep(pause);
+    }
+  }
+
+  /** Sends one request, to another address if the answer is a redirect. Rejects for any answer but a success, and those of `also`. */
+  async #call(path: string, init: RequestInit, also: readonly number[] = []): Promise<Response> {
+    const headers = { ...init.headers, Authorization: `Bearer ${this.#secret}` };
+    for (let redirects = 0; ; redirects++) {
+      const [address = ''] = this.#addresses;
+      const response = await fetch(`${address}${this.#path}${path}`, { ...init, headers, redirect: 'manual' });
+      if (response.ok || also.includes(response.status)) return response;
+      await response.body?.cancel();
+      const location = response.headers.get('location');
+      if (response.status === 307 && location !== null && redirects < 3) {
+        const { origin } = new URL(location);
+        this.#addresses = [origin, ...this.#addresses.filter((known) => known !== origin)];
+        continue;
+      }
+      if ([401, 409, 410].includes(response.status)) throw new JobOverError(`the owner answered ${response.status}`);
+      throw new Error(`the owner answered ${response.status}`);
+    }
+  }
+}
+
+const jsonBody = (value: unknown) => ({
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(value),
+});
+
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
+
+const statOrNull = (path: string) => stat(path).catch(() => null);

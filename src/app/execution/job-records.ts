@@ -1,0 +1,86 @@
+import type { AppDatabase, StepJobRow } from '../database.ts';
+import { isFinal, runStates } from '../runs/run-state.ts';
+
+/** The job of a run's current attempt, so that a later owner of the run finds it again. */
+export interface JobRecord {
+  readonly runId: string;
+  readonly name: string;
+  /** Digests of the one-time token, and of the session that it was exchanged for. Null until then. */
+  readonly tokenHash: string;
+  readonly sessionHash: string | null;
+  /** Address of the process that has the run. */
+  readonly ownerUrl: string;
+}
+
+/** Records of the jobs that engines have. One per run. */
+export class JobRecords {
+  #database: AppDatabase;
+
+  constructor(database: AppDatabase) {
+    this.#database = database;
+  }
+
+  async ofRun(runId: string): Promise<JobRecord | null> {
+    const row = await this.#database.selectFrom('step_jobs').selectAll().where('run_id', '=', runId).executeTakeFirst();
+    return row ? fromRow(row) : null;
+  }
+
+  async named(name: string): Promise<JobRecord | null> {
+    const row = await this.#database.selectFrom('step_jobs').selectAll().where('name', '=', name).executeTakeFirst();
+    return row ? fromRow(row) : null;
+  }
+
+  /** Replaces the record of the run's earlier attempt. */
+  async put({ runId, name, tokenHash, sessionHash, ownerUrl }: JobRecord): Promise<void> {
+    const columns = { name, token_hash: tokenHash, session_hash: sessionHash, owner_url: ownerUrl };
+    await this.#database
+      .insertInto('step_jobs')
+      .values({ run_id: runId, ...columns })
+      .onConflict((conflict) => conflict.column('run_id').doUpdateSet(columns))
+      .execute();
+  }
+
+  /** Exchanges the token for a session. False if that has happened before. */
+  async begin(name: string, sessionHash: string): Promise<boolean> {
+    const { numUpdatedRows } = await this.#database
+      .updateTable('step_jobs')
+      .set({ session_hash: sessionHash })
+      .where('name', '=', name)
+      .where('session_hash', 'is', null)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#database.deleteFrom('step_jobs').where('name', '=', name).execute();
+  }
+
+  /** Names of jobs whose run has ended or is gone. */
+  async ofEndedRuns(): Promise<string[]> {
+    const unfinished = runStates.filter((state) => !isFinal(state));
+    const rows = await this.#database
+      .selectFrom('step_jobs')
+      .select('name')
+      .where((of) =>
+        of.not(
+          of.exists(
+            of
+              .selectFrom('runs')
+              .select('runs.id')
+              .whereRef('runs.id', '=', 'step_jobs.run_id')
+              .where('runs.state', 'in', unfinished),
+          ),
+        ),
+      )
+      .execute();
+    return rows.map(({ name }) => name);
+  }
+}
+
+const fromRow = (row: StepJobRow): JobRecord => ({
+  runId: row.run_id,
+  name: row.name,
+  tokenHash: row.token_hash,
+  sessionHash: row.session_hash,
+  ownerUrl: row.owner_url,
+});

@@ -1,0 +1,69 @@
+import { KitError } from '../../contract/index.ts';
+import type { AnyStep, StepEstimate } from '../../steps/step.ts';
+
+/** What a run needs of the machine that processes it. 0: any machine will do. */
+export interface RunNeeds {
+  /** Kind of machine. Null: any. */
+  readonly label: string | null;
+  readonly memoryBytes: number;
+  readonly cores: number;
+  readonly diskBytes: number;
+}
+
+/** What a worker has for one run. Null: as much as a run needs. */
+export interface WorkerPlace {
+  readonly labels: readonly string[];
+  readonly memoryBytes: number | null;
+  readonly cores: number | null;
+  readonly diskBytes: number | null;
+}
+
+export const noNeeds: RunNeeds = { label: null, memoryBytes: 0, cores: 0, diskBytes: 0 };
+export const unlimitedPlace: WorkerPlace = { labels: [], memoryBytes: null, cores: null, diskBytes: null };
+
+/** The needs of a run, from its step's declaration and its estimate. A step is not given more than its limit, whatever its estimate says. */
+export function needsOf(
+  { requires = {} }: Pick<AnyStep, 'requires'>,
+  estimate: StepEstimate | null,
+  limitBytes: number,
+): RunNeeds {
+  return {
+    label: requires.label ?? null,
+    memoryBytes: Math.ceil(Math.max(requires.memoryBytes ?? 0, Math.min(estimate?.memoryBytes ?? 0, limitBytes))),
+    cores: requires.cores ?? 0,
+    diskBytes: requires.diskBytes ?? 0,
+  };
+}
+
+const gib = (bytes: number) => `${Number((bytes / 1024 ** 3).toPrecision(2))} GiB`;
+
+/** Describes the needs, such as `the label gpu and 4 GiB of memory`. Null if there are none. */
+export function needsInWords({ label, memoryBytes, cores, diskBytes }: RunNeeds): string | null {
+  const parts = [
+    label === null ? null : `the label ${label}`,
+    memoryBytes === 0 ? null : `${gib(memoryBytes)} of memory`,
+    cores === 0 ? null : `${cores} cores`,
+    diskBytes === 0 ? null : `${gib(diskBytes)} of disk`,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? null : parts.join(' and ');
+}
+
+/** True if the place has all that the run needs. */
+export function fits(needs: RunNeeds, place: WorkerPlace): boolean {
+  return (
+    (needs.label === null || place.labels.includes(needs.label)) &&
+    needs.memoryBytes <= (place.memoryBytes ?? Infinity) &&
+    needs.cores <= (place.cores ?? Infinity) &&
+    needs.diskBytes <= (place.diskBytes ?? Infinity)
+  );
+}
+
+/** No worker has what the run needs. */
+export class NoFittingWorkerError extends KitError {
+  constructor(needs: RunNeeds) {
+    super('no_fitting_worker', `the app has no worker with ${needsInWords(needs) ?? 'what the run needs'}`, {
+      status: 503,
+      data: { isForUser: true },
+    });
+  }
+}
