@@ -14,6 +14,10 @@ import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import { StepVersionGoneError } from '../../src/app/processing/step-host.ts';
+import type { WorkerPlace } from '../../src/app/runs/placement.ts';
+import { caseOf } from '../../src/app/runs/desk.ts';
+import { limitError } from '../../src/child/index.ts';
+import type { StepRequirements } from '../../src/steps/step.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
 import { noUsage } from '../support/usage.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -69,6 +73,10 @@ interface WorkerOptions {
   readonly isMachineWell?: () => Promise<boolean>;
   readonly drainMs?: number;
   readonly strandedAfterMs?: number;
+  /** What the machine has. Default: unlimited. */
+  readonly place?: WorkerPlace;
+  /** What the step requires. Default: nothing. */
+  readonly requires?: StepRequirements;
 }
 
 /** Several workers with one database, and a platform that approves every operation. */
@@ -87,7 +95,12 @@ async function startFleet() {
   };
 
   async function worker(name: string, options: WorkerOptions = {}) {
-    const own = { ...step, id: options.stepId ?? step.id, version: options.version ?? step.version };
+    const own = {
+      ...step,
+      id: options.stepId ?? step.id,
+      version: options.version ?? step.version,
+      ...(options.requires && { requires: options.requires }),
+    };
     const host = {
       steps: [own],
       find: (id: string) => {
@@ -146,6 +159,7 @@ async function startFleet() {
       log: logger,
       onOutdated,
       onPassedOn,
+      ...(options.place && { place: options.place }),
       ...(options.isMachineWell && { isMachineWell: options.isMachineWell }),
     });
     cleanUpLater(() => engine.stop());
@@ -196,6 +210,73 @@ test('a run waits if no worker has its step, shows that, and fails later', async
   await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('FAILED'), within);
   expect((await store.find(waiting.id))!.failure).toMatchObject({ code: 'step_version_gone' });
 }, 40_000);
+
+const place = { labels: [], memoryBytes: 4_000, cores: 2, diskBytes: null };
+
+test('a run with a label waits, says why, and is done when a worker with the label comes', async () => {
+  const { worker, store, done, wanted, stateOf } = await startFleet();
+  const requires = { label: 'gpu' };
+  const plain = await worker('plain', { requires, place });
+  const { id } = await plain.engine.start('launch', wanted);
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('APPROVED'), within);
+  const viewer = runViewer({ store, engine: plain.engine, steps: plain.steps });
+  const view = await viewer.one((await store.find(id))!);
+  expect(view.progress.note).toMatch(/^no worker has the step ndvi \S+, the label gpu at the moment; the run waits/);
+  expect((await caseOf(store, id))?.waitsFor).toBe('no living worker with its step has the label gpu');
+  await worker('with-gpu', { requires, place: { ...place, labels: ['gpu'] } });
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
+  expect(done.map((one) => one.worker)).toEqual(['with-gpu']);
+});
+
+test('a run that no worker ever has room for fails with what it needs', async () => {
+  const { worker, store, wanted, stateOf } = await startFleet();
+  const requires = { memoryBytes: 8_000, label: 'gpu' };
+  const { engine } = await worker('plain', { requires, place, strandedAfterMs: 3_000 });
+  const { id } = await engine.start('launch', wanted);
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('FAILED'), within);
+  expect((await store.find(id))!.failure).toMatchObject({
+    code: 'no_fitting_worker',
+    message: expect.stringContaining('the label gpu and') as string,
+  });
+});
+
+test('the memory of the runs of a worker stays within what it has, and another worker takes what does not fit', async () => {
+  const { worker, done, wanted, stateOf } = await startFleet();
+  const requires = { memoryBytes: 3_000 };
+  let [now, most] = [0, 0];
+  const process = async () => {
+    most = Math.max(most, (now += 1));
+    await sleep(1_500);
+    now -= 1;
+  };
+  const first = await worker('first', { requires, place, process, stepConcurrency: 8 });
+  const ids = await Promise.all([1, 2, 3].map(async () => (await first.engine.start('launch', wanted)).id));
+  await vi.waitFor(() => expect(now).toBe(1), within);
+  await worker('second', { requires, place, process: () => sleep(10), stepConcurrency: 8 });
+  for (const id of ids) await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
+  expect(most).toBe(1);
+  expect(new Set(done.map((one) => one.worker)).has('second')).toBe(true);
+});
+
+test('a step that ran out of memory gets twice as much, once, where a worker has it', async () => {
+  const { worker, store, wanted, stateOf, done } = await startFleet();
+  const outOfMemory = async (_signal: AbortSignal) => {
+    throw limitError('job_memory_exceeded', 'used more memory than', 3_000, 'bytes');
+  };
+  const small = await worker('small', { place, process: outOfMemory });
+  const { id } = await small.engine.start('launch', wanted);
+  // Twice as much is more than the only worker has.
+  await vi.waitFor(async () => expect(await stateOf(id)).toBe('FAILED'), within);
+  expect((await store.find(id))!.failure?.code).toBe('job_memory_exceeded');
+  await worker('large', { place: { ...place, memoryBytes: 6_000 }, process: () => sleep(10) });
+  await store.setRest('large', true);
+  await sleep(1_500);
+  const second = await small.engine.start('launch', wanted);
+  await vi.waitFor(async () => expect((await store.find(second.id))!.memoryLimitBytes).toBe(6_000), within);
+  await store.setRest('large', false);
+  await vi.waitFor(async () => expect(await stateOf(second.id)).toBe('COMPLETED'), within);
+  expect(done.map((one) => one.worker)).toEqual(['large']);
+});
 
 test('a worker with a full disk passes its runs on, and takes none until its check passes', async () => {
   const { worker, store, done, logged, wanted, stateOf } = await startFleet();

@@ -13,7 +13,7 @@ import type { Run, RunStore } from '../../src/app/runs/run.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
-import { ChildJobError, ReportedJobError } from '../../src/child/index.ts';
+import { ChildJobError, limitError, ReportedJobError } from '../../src/child/index.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
 import { noUsage } from '../support/usage.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -336,6 +336,37 @@ describe.concurrent('cancel', () => {
     await vi.waitFor(async () => expect((await store.find(run.id))!.state).not.toBe('CREATED'), 300_000);
     // Cancels the run as the page knew it.
     expect((await engine.cancel(run)).state).toBe('CANCELLED');
+  });
+});
+
+describe('memory', () => {
+  const outOfMemory = (limit: number) => {
+    throw limitError('job_memory_exceeded', 'used more memory than', limit, 'bytes');
+  };
+
+  test('a step that ran out of it runs once more with twice as much', async () => {
+    const { engine, store, reach } = await start({
+      process: async (_folder, attempt) => void (attempt === 1 && outOfMemory(500)),
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'COMPLETED');
+    const run = (await store.find(id))!;
+    expect([run.memoryLimitBytes, run.needs.memoryBytes]).toEqual([1_000, 1_000]);
+    expect((await store.stages(id)).filter(({ state }) => state === 'PROCESSING')).toHaveLength(2);
+  });
+
+  test('and no more than once', async () => {
+    let limit = 500;
+    const { engine, store, reach } = await start({
+      process: async () => {
+        limit *= 2;
+        outOfMemory(limit / 2);
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'FAILED');
+    expect((await store.find(id))!.failure?.code).toBe('job_memory_exceeded');
+    expect(limit).toBe(2_000);
   });
 });
 

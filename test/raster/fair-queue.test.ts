@@ -70,6 +70,54 @@ test('cancelled tasks of owners with no other cost no place', async () => {
   expect(await queue.run('d', async () => 'ran', never)).toBe('ran');
 });
 
+test('costs together stay within the budget, nobody overtakes, and one alone may cost any amount', async () => {
+  const queue = new FairQueue(10, 100);
+  const gates = [60, 50, 10, 500, 10].map((cost) => ({ cost, ...gate() }));
+  const begun: number[] = [];
+  const tasks = gates.map(({ cost, promise }, i) =>
+    queue.run(
+      'owner',
+      async () => {
+        begun.push(i);
+        await promise;
+      },
+      never,
+      cost,
+    ),
+  );
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  await settle();
+  // The third would fit beside the first, and waits behind the second.
+  expect([begun, queue.running, queue.waiting]).toEqual([[0], 1, 4]);
+  gates[0]!.resolve();
+  await settle();
+  expect(begun).toEqual([0, 1, 2]);
+  gates[1]!.resolve();
+  await settle();
+  expect(begun).toEqual([0, 1, 2]);
+  gates[2]!.resolve();
+  await settle();
+  expect(begun).toEqual([0, 1, 2, 3]);
+  gates[3]!.resolve();
+  gates[4]!.resolve();
+  await Promise.all(tasks);
+  expect([queue.running, queue.waiting]).toEqual([0, 0]);
+});
+
+test('a cancelled task that waits for its cost is not in the way of the next', async () => {
+  const queue = new FairQueue(2, 100);
+  const { promise, resolve } = gate();
+  const first = queue.run('a', () => promise, never, 60);
+  const abort = new AbortController();
+  const large = queue.run('a', async () => 'large', abort.signal, 90);
+  const small = queue.run('a', async () => 'small', never, 10);
+  abort.abort(new Error('enough'));
+  await expect(large).rejects.toThrow('enough');
+  expect(await small).toBe('small');
+  resolve();
+  await first;
+});
+
 test('one that fails gives its place on', async () => {
   const queue = new FairQueue(1);
   const failing = queue.run('a', () => Promise.reject(new Error('broken')), never);

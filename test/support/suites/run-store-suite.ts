@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IllegalTransitionError } from '../../../src/app/runs/run-state.ts';
 import type { Provenance } from '../../../src/app/processing/provenance.ts';
+import { noNeeds } from '../../../src/app/runs/placement.ts';
 import { initialRun, type Run, type RunStore } from '../../../src/app/runs/run.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
@@ -394,6 +395,64 @@ export function runStoreSuite(
     expect(await store.claimNext('other', ['new@2.0.0'])).toMatchObject({ id: run.id, claim: 3 });
     await endAllOf('other');
     await Promise.all(['old', 'able'].map((worker) => store.release(worker)));
+  });
+
+  check('a worker claims only runs that fit in what it has, in their turn', async () => {
+    subject = await open(() => (clock += 1));
+    store = subject.store;
+    const can = ['needy@1'];
+    const wanting = (needs: Partial<Run['needs']>) =>
+      waitingRun('user', { stepId: 'needy', stepVersion: '1', needs: { ...noNeeds, ...needs } });
+    const gpu = await wanting({ label: 'gpu' });
+    const large = await wanting({ memoryBytes: 8_000 });
+    const cores = await wanting({ cores: 4 });
+    const disk = await wanting({ diskBytes: 900 });
+    const any = await wanting({});
+    const room = { labels: ['ssd'], memoryBytes: 4_000, cores: 2, diskBytes: 500, freeMemoryBytes: null };
+    await store.renewLease('small', can, room);
+    const ableIn = async () => Promise.all([gpu, large, cores, disk, any].map((run) => store.canBeDone(run)));
+    expect(await ableIn()).toEqual([false, false, false, false, true]);
+    clock += 60_000;
+    await store.renewLease('small', can, room);
+    expect((await store.listStranded(30_000)).toSorted()).toEqual(
+      [gpu, large, cores, disk].map(({ id }) => id).toSorted(),
+    );
+    expect((await store.listWorkers()).find(({ name }) => name === 'small')?.place).toEqual({
+      ...{ labels: ['ssd'], memoryBytes: 4_000, cores: 2, diskBytes: 500 },
+    });
+    expect((await store.claimNext('small', can, room))?.id).toBe(any.id);
+    expect(await store.claimNext('small', can, room)).toBeNull();
+    // One that has more does the others in their turn; a label that begins alike is another one.
+    const more = { labels: ['gpu-old'], memoryBytes: 8_000, cores: 4, diskBytes: 900 };
+    await store.renewLease('more', can, more);
+    expect(await ableIn()).toEqual([false, true, true, true, true]);
+    // The large run is next, and does not fit yet: nobody overtakes it here.
+    expect(await store.claimNext('more', can, { ...more, freeMemoryBytes: 7_999 })).toBeNull();
+    expect((await store.claimNext('more', can, { ...more, freeMemoryBytes: 8_000 }))?.id).toBe(large.id);
+    for (const run of [cores, disk])
+      expect((await store.claimNext('more', can, { ...more, freeMemoryBytes: 0 }))?.id).toBe(run.id);
+    await store.renewLease('with-gpu', can, { ...more, labels: ['gpu'] });
+    expect(await store.canBeDone(gpu)).toBe(true);
+    expect(
+      (await store.claimNext('with-gpu', can, { ...more, labels: ['ssd', 'gpu'], freeMemoryBytes: null }))?.id,
+    ).toBe(gpu.id);
+    // A worker of an earlier release says nothing of sizes, and has no labels.
+    await Promise.all(['small', 'more', 'with-gpu'].map((worker) => store.release(worker)));
+    await store.renewLease('earlier', can);
+    expect(await ableIn()).toEqual([false, true, true, true, true]);
+    await store.release('earlier');
+  });
+
+  check('keeps the needs, the memory limit and the use of a run', async () => {
+    const run = await added({ needs: { label: 'gpu', memoryBytes: 5, cores: 2, diskBytes: 7 } });
+    expect(await store.find(run.id)).toEqual(run);
+    const usage = {
+      ...{ cpuSeconds: 1.5, peakMemoryBytes: 3, bytesIn: 4, bytesOut: 5 },
+      ...{ waitSeconds: 0.5, stepSeconds: 2, place: 'machine' },
+    };
+    const more = { memoryLimitBytes: 2 ** 33, needs: { ...noNeeds, memoryBytes: 2 ** 33 }, usage };
+    await store.record(run, more);
+    expect(await store.find(run.id)).toMatchObject(more);
   });
 
   check('lists a launch in pages, newest first, though runs are added meanwhile', async () => {
