@@ -81,7 +81,8 @@ COPY src/app src/app
 COPY src/my-app src/my-app
 COPY templates/my-app templates/my-app
 COPY src/index.ts src/needs.json src/
-COPY src/commands/app.ts src/commands/arguments.ts src/commands/command.ts src/commands/confine.ts src/commands/forget-user.ts src/commands/migrate.ts src/commands/my-app.ts src/commands/ops.ts src/commands/
+COPY deploy/executors deploy/executors
+COPY src/commands/app.ts src/commands/arguments.ts src/commands/command.ts src/commands/confine.ts src/commands/exec-step.ts src/commands/forget-user.ts src/commands/migrate.ts src/commands/my-app.ts src/commands/ops.ts src/commands/
 RUN mkdir -p /data node_modules/.cache && chown node:node /data node_modules/.cache
 USER node
 ENV DATA_DIR=/data \

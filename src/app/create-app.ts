@@ -23,8 +23,8 @@ import type { AppConfig } from './config.ts';
 import type { AppDefinition } from './definition/app-definition.ts';
 import { checkDefinition } from './definition/check-definition.ts';
 import { openStores, type AppStores } from './open-stores.ts';
-import { CommandEngine, readCommandTemplates } from './execution/command-engine.ts';
 import { JobDesk } from './execution/job-desk.ts';
+import { openEngine } from './execution/open-engine.ts';
 import type { JobRecords } from './execution/job-records.ts';
 import { RemoteExecutor } from './execution/remote-executor.ts';
 import { servePages } from './serve-pages.ts';
@@ -144,7 +144,7 @@ async function wireApp(
   });
   const workDir = join(config.dataDir, 'work');
   mkdirSync(workDir, { recursive: true });
-  const remote = openRemoteExecutor(config, jobs, log);
+  const remote = await openRemoteExecutor(config, jobs, log);
   const { steps, workSpace } = await createSteps(options, { client, metrics, profile, workDir, remote });
 
   /** One per launch, so that its runs share one token and one renewal. */
@@ -286,7 +286,7 @@ async function createSteps(
     readonly metrics: ReturnType<typeof createMetrics>;
     readonly profile: WireProfile;
     readonly workDir: string;
-    readonly remote: ReturnType<typeof openRemoteExecutor>;
+    readonly remote: RemoteSteps | null;
   },
 ) {
   const stepLimits = { timeoutMs: config.stepTimeoutMs, memoryBytes: config.stepMemoryBytes };
@@ -326,14 +326,19 @@ async function createSteps(
   return { steps, workSpace };
 }
 
+interface RemoteSteps {
+  readonly executor: RemoteExecutor;
+  readonly desk: JobDesk;
+}
+
 /** The executor that gives steps to an engine outside the app, and the desk that serves its jobs. Null if steps run on this machine. */
-function openRemoteExecutor(
+async function openRemoteExecutor(
   { stepExecutor, jobsUrls: [ownUrl, ...others] }: AppConfig,
   records: JobRecords | null,
   log: Logger,
-): { executor: RemoteExecutor; desk: JobDesk } | null {
+): Promise<RemoteSteps | null> {
   if (stepExecutor === null || ownUrl === undefined || records === null) return null;
-  const engine = new CommandEngine(readCommandTemplates(stepExecutor));
+  const engine = await openEngine(stepExecutor);
   const desk = new JobDesk(records, ownUrl);
   return { desk, executor: new RemoteExecutor({ engine, desk, records, addresses: [ownUrl, ...others], log }) };
 }

@@ -13,10 +13,12 @@ import { startRemoteExecutor } from '../support/executors.ts';
 import { testFolder } from '../support/folders.ts';
 import { processesIn } from '../support/processes.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { onlyInAll } from '../support/tags.ts';
 import { executorSuite } from '../support/suites/executor-suite.ts';
 import toySteps from '../support/toy-steps/app.ts';
 
 executorSuite('this machine', {
+  tags: [onlyInAll],
   start: async ({ module }) => createLocalExecutor({ module, confinement: await testConfinement() }),
   untilGone: async () => {},
 });

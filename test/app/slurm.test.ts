@@ -3,14 +3,14 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test, vi } from 'vitest';
-import { CommandEngine, readCommandTemplates } from '../../src/app/execution/command-engine.ts';
-import { kitFolder } from '../../src/files/index.ts';
+import { CommandEngine } from '../../src/app/execution/command-engine.ts';
 import type { AppDefinition } from '../../src/app/definition/app-definition.ts';
 import badSteps from '../support/bad-steps.ts';
-import { startRemoteExecutor } from '../support/executors.ts';
+import { shippedTemplates, startRemoteExecutor } from '../support/executors.ts';
 import { fileNeeds } from '../support/needs.ts';
 import { slurm, startSlurm } from '../support/slurm.ts';
 import { startStepHost } from '../support/step-host.ts';
+import { onlyInAll } from '../support/tags.ts';
 import { executorSuite } from '../support/suites/executor-suite.ts';
 
 fileNeeds(slurm);
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const engineFor = ({ module }: Pick<AppDefinition, 'module'>) =>
   new CommandEngine(
-    { ...readCommandTemplates(kitFolder('deploy/executors/slurm.json')), pollSeconds: 0.5 },
+    { ...shippedTemplates('slurm'), pollSeconds: 0.5 },
     { ...process.env, ...env, MY_APP: fileURLToPath(module), STEP_CONFINEMENT: 'auto' },
   );
 
@@ -33,6 +33,7 @@ const untilNoJobs = () =>
   vi.waitFor(async () => expect(await call('squeue', '--noheader')).toBe(''), { timeout: 40_000, interval: 500 });
 
 executorSuite('Slurm', {
+  tags: [onlyInAll],
   start: async (definition) => (await startRemoteExecutor(definition, { engine: engineFor(definition) })).executor,
   untilGone: untilNoJobs,
 });

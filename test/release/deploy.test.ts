@@ -6,10 +6,12 @@ import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
 import { Job } from 'kubernetes-models/batch/v1';
 import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
-import { Service } from 'kubernetes-models/v1';
+import { Role, RoleBinding } from 'kubernetes-models/rbac.authorization.k8s.io/v1';
+import { Service, ServiceAccount } from 'kubernetes-models/v1';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readAppConfig } from '../../src/app/config.ts';
+import { openEngine } from '../../src/app/execution/open-engine.ts';
 import { createMetrics } from '../../src/app/monitoring/metrics.ts';
 import { runStates } from '../../src/app/runs/run-state.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
@@ -22,7 +24,10 @@ const kinds = {
   Job,
   NetworkPolicy,
   PodDisruptionBudget,
+  Role,
+  RoleBinding,
   Service,
+  ServiceAccount,
 } as unknown as Readonly<Record<string, new (manifest: object) => { validate(): void }>>;
 
 interface Manifest {
@@ -46,7 +51,8 @@ const kustomization = async () =>
 
 describe('the manifests of Kubernetes', () => {
   test('are all named by the kustomization, and each is valid by the schema of its kind', async () => {
-    const names = (await readdir(join(folder, 'kubernetes'))).filter((name) => name !== 'kustomization.yaml');
+    const entries = await readdir(join(folder, 'kubernetes'), { withFileTypes: true });
+    const names = entries.flatMap((one) => (one.isFile() && one.name !== 'kustomization.yaml' ? [one.name] : []));
     expect([...(await kustomization()).resources].toSorted()).toEqual(names.toSorted());
     const all = await manifests();
     expect(all.length).toBeGreaterThan(5);
@@ -57,6 +63,28 @@ describe('the manifests of Kubernetes', () => {
     const broken = structuredClone(all.find(({ kind }) => kind === 'Deployment')!);
     broken.spec['replicas'] = 'two';
     expect(() => new Deployment(broken as object as ConstructorParameters<typeof Deployment>[0]).validate()).toThrow();
+  });
+
+  test('of the component for executors are valid, and its engine opens', async () => {
+    const component = join(folder, 'kubernetes', 'executor');
+    const texts = await Promise.all(
+      ['access.yaml', 'network.yaml'].map((name) => readFile(join(component, name), 'utf8')),
+    );
+    const all = texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as Manifest));
+    expect(all.map(({ kind }) => kind)).toEqual([
+      'ServiceAccount',
+      'Role',
+      'RoleBinding',
+      'NetworkPolicy',
+      'NetworkPolicy',
+    ]);
+    for (const manifest of all)
+      expect(() => new kinds[manifest.kind]!(manifest).validate(), manifest.kind).not.toThrow();
+    const { resources } = parse(await readFile(join(component, 'kustomization.yaml'), 'utf8')) as Kustomization;
+    expect(resources).toEqual(['access.yaml']);
+    const engine = await openEngine(join(component, 'engine.json'));
+    expect(engine.title).toBe('Kubernetes');
+    await engine.close?.();
   });
 
   test('have settings that the app accepts', async () => {

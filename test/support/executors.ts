@@ -1,4 +1,5 @@
 /** Step hosts whose work an engine outside this process gets, and the parts of them that a test looks at. */
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import express from 'express';
 import { pino } from 'pino';
 import { openDatabase } from '../../src/app/database.ts';
 import type { AppDefinition } from '../../src/app/definition/app-definition.ts';
-import { CommandEngine, readCommandTemplates } from '../../src/app/execution/command-engine.ts';
+import { CommandEngine, type CommandTemplates } from '../../src/app/execution/command-engine.ts';
 import { JobDesk } from '../../src/app/execution/job-desk.ts';
 import { JobRecords } from '../../src/app/execution/job-records.ts';
 import { RemoteExecutor } from '../../src/app/execution/remote-executor.ts';
@@ -18,9 +19,13 @@ import { fileURLToPath } from 'node:url';
 import { cleanUpLater } from './cleanup.ts';
 import { testFolder } from './folders.ts';
 
+/** A file of `deploy/executors`. */
+export const shippedTemplates = (name: string): CommandTemplates =>
+  JSON.parse(readFileSync(kitFolder(`deploy/executors/${name}.json`), 'utf8')) as CommandTemplates;
+
 /** Jobs as processes of this machine, by the templates that the kit ships. */
 export function processEngine(definition: Pick<AppDefinition, 'module'>, jobsFolder: string): StepEngine {
-  const templates = readCommandTemplates(kitFolder('deploy/executors/processes.json'));
+  const templates = shippedTemplates('processes');
   return new CommandEngine(
     { ...templates, pollSeconds: 0.2 },
     {

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import * as z from 'zod';
-import { KitError, validationDetails } from '../../contract/index.ts';
-import { codeOf, isRecord, kitFolder, messageOf } from '../../files/index.ts';
+import { codeOf, isRecord, kitFolder } from '../../files/index.ts';
 import { plainText } from '../../child/index.ts';
 import { EngineError, engineStates, type EngineJob, type EngineState, type StepEngine } from './step-engine.ts';
 
@@ -10,7 +9,7 @@ const argv = z.array(z.string().min(1)).min(1);
 const pattern = z.string().refine((source) => isPattern(source), 'must be a regular expression');
 
 /** The commands of an engine with a command line. docs/executors.md describes the placeholders. */
-const commandTemplates = z.strictObject({
+export const commandTemplates = z.strictObject({
   /** For editors. */
   $schema: z.string().optional(),
   title: z.string().min(1).max(40),
@@ -30,6 +29,7 @@ const commandTemplates = z.strictObject({
   pollSeconds: z.number().min(0.1).max(600).default(5),
 });
 export type CommandTemplates = z.input<typeof commandTemplates>;
+type ParsedTemplates = z.output<typeof commandTemplates>;
 
 const always = ['PATH', 'HOME', 'USER', 'LANG'];
 const answerWithinMs = 60_000;
@@ -38,25 +38,15 @@ const mib = 1024 ** 2;
 /** Placeholders that only the standard input of `submit` may have, because command lines are public. */
 const secretPlaceholder = /\{token\}/;
 
-/** Reads a file of templates. Throws `KitError` (`bad_configuration`) with what is wrong. */
-export function readCommandTemplates(path: string): z.output<typeof commandTemplates> {
-  const wrong = (what: string) => new KitError('bad_configuration', `STEP_EXECUTOR=${path}: ${what}`);
-  let read: z.ZodSafeParseResult<z.output<typeof commandTemplates>>;
-  try {
-    read = commandTemplates.safeParse(JSON.parse(readFileSync(path, 'utf8')));
-  } catch (error) {
-    throw wrong(codeOf(error) === null ? `is no JSON: ${messageOf(error)}` : `cannot be read (${codeOf(error)})`);
-  }
-  if (!read.success)
-    throw wrong(validationDetails(read.error).map(({ path: where, message }) => `${where} ${message}`).join('; ')); // oxfmt-ignore
-  const { submit, state, cancel, logs = [], run = [] } = read.data;
+/** Describes a placeholder that is not allowed where it is. Null if there is none. */
+export function placeholderProblem({ submit, state, cancel, logs = [], run = [] }: ParsedTemplates): string | null {
   if ([submit, state, cancel, logs, run].flat().some((argument) => secretPlaceholder.test(argument)))
-    throw wrong('{token} may stand in `input` only: everybody on a machine can read its command lines');
+    return '{token} may stand in `input` only: everybody on a machine can read its command lines';
   for (const argument of [submit, state, cancel, logs].flat())
     for (const [, name = ''] of argument.matchAll(/\{(\w+)\}/g))
       if (!placeholders.has(name))
-        throw wrong(`there is no placeholder {${name}}; there are {${[...placeholders].join('}, {')}}`);
-  return read.data;
+        return `there is no placeholder {${name}}; there are {${[...placeholders].join('}, {')}}`;
+  return null;
 }
 
 const placeholders = new Set(['name', 'memoryMiB', 'memoryBytes', 'cores', 'minutes', 'seconds', 'diskMiB', 'label', 'command', 'url']); // oxfmt-ignore
@@ -65,7 +55,7 @@ const placeholders = new Set(['name', 'memoryMiB', 'memoryBytes', 'cores', 'minu
 export class CommandEngine implements StepEngine {
   readonly title: string;
   readonly pollMs: number;
-  readonly #templates: z.output<typeof commandTemplates>;
+  readonly #templates: ParsedTemplates;
   readonly #environment: NodeJS.ProcessEnv;
 
   constructor(templates: CommandTemplates, environment: NodeJS.ProcessEnv = process.env) {
@@ -147,7 +137,12 @@ export class CommandEngine implements StepEngine {
   }
 }
 
-const ownCommand = (): string[] => [process.execPath, kitFolder('bin/marketplace-app-kit.mjs'), 'exec-step'];
+/** An image has no `bin`. */
+function ownCommand(): string[] {
+  const bin = kitFolder('bin/marketplace-app-kit.mjs');
+  if (existsSync(bin)) return [process.execPath, bin, 'exec-step'];
+  return [process.execPath, '--import', kitFolder('scripts/preload.mjs'), kitFolder('src/commands/exec-step.ts')];
+}
 
 /** For a shell. */
 const quoted = (argument: string) =>

@@ -92,9 +92,9 @@ export class RemoteExecutor implements StepExecutor {
     }
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     clearInterval(this.#sweeping);
-    return Promise.resolve();
+    await this.#options.engine.close?.();
   }
 
   /** The job that an earlier owner of the run has begun, if its engine still has it; otherwise a new one, with its token. */

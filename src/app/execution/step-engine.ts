@@ -31,6 +31,8 @@ export interface StepEngine {
   cancel(name: string): Promise<void>;
   /** The last lines that the job printed, for the log of an operator. Empty if the engine has none. */
   logs(name: string): Promise<string>;
+  /** Default: there is nothing to close. */
+  close?(): Promise<void>;
 }
 
 /** The engine refused a call, or did not answer. The message holds no secret. */

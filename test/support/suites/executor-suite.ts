@@ -16,11 +16,13 @@ export interface ExecutorSuite {
   readonly start: (definition: AppDefinition) => Promise<StepExecutor>;
   /** Resolves when nothing of the last run is left. */
   readonly untilGone: () => Promise<void>;
+  /** Tags of the tests. Default: none. */
+  readonly tags?: readonly string[];
 }
 
 /** What every executor does: the results and failures of a step are those of this machine. */
-export function executorSuite(title: string, { start, untilGone }: ExecutorSuite): void {
-  describe(title, () => {
+export function executorSuite(title: string, { start, untilGone, tags = [] }: ExecutorSuite): void {
+  describe(title, { tags: [...tags] }, () => {
     test('the same bytes, picture, facts and provenance as on this machine', async () => {
       const tiff = geoTiff({ width: 50, height: 40, value: (x, y) => x + 10 * y });
       const outcomes = [];
