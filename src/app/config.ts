@@ -83,6 +83,8 @@ export interface AppConfig {
   readonly workerMemoryBytes: number | null;
   /** `WORKER_CORES`, default those of the machine, with `STEP_EXECUTOR` any number: the most that a step may require. */
   readonly workerCores: number | null;
+  /** `TILE_PIXELS`, default 67,108,864: pixels of a tile. A run with more than four times as many is cut into tiles, if its step allows that. */
+  readonly tilePixels: number;
   /** `STEP_DISK_BYTES`, default 64 GiB. */
   readonly stepDiskBytes: number;
   /** `WORK_DISK_BYTES`, default 256 GiB: all work folders together. */
@@ -195,6 +197,7 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
       .default([]),
     WORKER_MEMORY_BYTES: integer(1, 2 ** 50).optional(),
     WORKER_CORES: integer(1, 1_000_000).optional(),
+    TILE_PIXELS: integer(65_536, 2 ** 40).default(2 ** 26),
     STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
     WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
     CONTAINER_ENGINE: z.string().optional(),
@@ -317,6 +320,7 @@ export function readAppConfig(
     workerMemoryBytes:
       settings.WORKER_MEMORY_BYTES ?? (isLocal ? Math.max(settings.STEP_MEMORY_BYTES, machineMemory()) : null),
     workerCores: settings.WORKER_CORES ?? (isLocal ? availableParallelism() : null),
+    tilePixels: settings.TILE_PIXELS,
     stepDiskBytes: settings.STEP_DISK_BYTES,
     workDiskBytes: settings.WORK_DISK_BYTES,
     containerEngine: settings.CONTAINER_ENGINE ?? null,

@@ -316,6 +316,7 @@ async function createSteps(
     confinement,
     concurrency: config.stepConcurrency,
     memoryBytes: remote ? undefined : (config.workerMemoryBytes ?? undefined),
+    tilePixels: config.tilePixels,
     packsOutputs: profile.severalOutputs === 'zip',
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
     workSpace,

@@ -62,6 +62,8 @@ export interface RunRow {
   needs_disk: number;
   /** Memory limit of its step, in bytes. Null: that of the worker. */
   memory_limit: number | null;
+  /** JSON of the size of its raster in pixels. Null if it is not known. */
+  grid: string | null;
   /** JSON of `RunUsage`. Null until the step has ended. */
   usage: string | null;
   /** Number of times that workers have claimed the run. Only the latest claim may write. */
@@ -122,6 +124,8 @@ export interface RunStageRow {
 /** The job of a run's current attempt, which an engine outside the app has. */
 export interface StepJobRow {
   run_id: string;
+  /** Number of the tile, from 1. 0: the whole run. */
+  part: number;
   name: string;
   token_hash: string;
   session_hash: string | null;

@@ -64,36 +64,48 @@ export async function walkBands(
     inputs,
     outputs,
     reach = 0,
-  }: { readonly inputs: readonly Readable[]; readonly outputs: readonly gdal.RasterBand[]; readonly reach?: number },
+    fromRow = 0,
+    isRead = true,
+  }: {
+    readonly inputs: readonly Readable[];
+    readonly outputs: readonly gdal.RasterBand[];
+    readonly reach?: number;
+    /** Row of the inputs that the first row of the outputs belongs to. Default 0. */
+    readonly fromRow?: number;
+    /** False: the inputs only decide the size of the strips, and `compute` gets arrays of no length. Default true. */
+    readonly isRead?: boolean;
+  },
   compute: (inputs: readonly Float64Array[], outputs: readonly OutputValues[], strip: Strip) => void,
   context: JobContext,
 ): Promise<void> {
   const [first] = outputs;
   if (!first) throw new Error('a walk writes into at least one band');
-  const { x: width, y: height } = first.size;
+  const { x: width } = first.size;
   const readers = inputs.map((input) => readerOf(input));
+  const height = readers[0]?.band.size.y ?? first.size.y;
   const stride = width + 2 * reach;
   let buffers: Float64Array[] = [];
   let results: OutputValues[] = [];
   const statistics = outputs.map((band) => accumulatorOf(band, outputs.length));
-  const visit = (y: number, rows: number) => {
+  const visit = (row: number, rows: number) => {
+    const y = fromRow + row;
     if (results.length === 0) {
       // The first strip is the largest.
-      buffers = inputs.map(() => new Float64Array(stride * (rows + 2 * reach)));
+      buffers = inputs.map(() => new Float64Array(isRead ? stride * (rows + 2 * reach) : 0));
       results = outputs.map((band) => arrayFor(band, width * rows));
     }
     const [above, below] = [Math.min(reach, y), Math.min(reach, height - y - rows)];
-    readers.forEach((reader, i) => {
+    for (const [i, reader] of isRead ? readers.entries() : []) {
       const values = buffers[i]!;
       if (reach > 0) values.fill(NaN);
       const start = reach + (reach - above) * stride;
       reader.read([0, y - above, width, above + rows + below], values, reach > 0 ? { stride, start } : {});
-    });
+    }
     compute(buffers, results, { y, rows, width, stride, start: reach * stride + reach });
     const count = width * rows;
     outputs.forEach((band, i) => {
       const values = results[i]!;
-      band.pixels.write(0, y, width, rows, values);
+      band.pixels.write(0, row, width, rows, values);
       statistics[i]!.add(values, count);
     });
   };

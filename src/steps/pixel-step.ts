@@ -25,6 +25,7 @@ import {
   type RasterOutput,
   type StepEstimate,
   type StepJob,
+  type TileWork,
 } from './step.ts';
 
 /** Computes a strip from physical values. NaN marks missing values in the inputs and the outputs. */
@@ -54,7 +55,7 @@ export interface PixelOutput {
  * values outside the type's range are missing. Integers are rounded. Throws `SceneError` if the bands are on different grids.
  */
 export async function writePixels(
-  { raster, workFolder }: Pick<StepJob<never>, 'raster' | 'workFolder'>,
+  { raster, workFolder, tile }: Pick<StepJob<never>, 'raster' | 'workFolder' | 'tile'>,
   {
     bands,
     reading = {},
@@ -79,13 +80,21 @@ export async function writePixels(
   for (const other of bands) raster.requireSameGrid(first, other);
   const grid = raster.gridOf(first.dataset);
   const dataType = output.bands[0]?.dataType ?? 'Float32';
-  const block = compute({ ...grid, bands: bands.map(({ band }) => band) });
+  const block = tile?.type === 'whole' ? null : compute({ ...grid, bands: bands.map(({ band }) => band) });
+  const isPart = tile?.type === 'part';
+  // A tile below the raster, whose height was not known exactly, is not used.
+  const fromRow = isPart ? Math.min(tile.from, grid.height - 1) : 0;
+  const toRow = Math.max(fromRow + 1, Math.min(grid.height, (isPart ? tile.to : null) ?? grid.height));
+  const parts = tile?.type === 'whole' ? new Parts(tile.parts, basename(output.path), raster.openRaster) : null;
   const needsMask = dataType in integerRanges && output.bands.every(({ nodata }) => nodata === undefined);
-  const gaps = new Gaps();
+  const gaps = new Gaps(fromRow);
   const made = await raster.createRaster(
     {
-      path: `${workFolder}/pixels-${output.bands[0]?.description.replace(/\W+/g, '_') ?? ''}.tif`,
-      grid,
+      path: isPart
+        ? output.path
+        : `${workFolder}/pixels-${output.bands[0]?.description.replace(/\W+/g, '_') ?? ''}.tif`,
+      // The part of a tile is an array of pixels, whose place the whole has.
+      grid: isPart ? { ...grid, height: toRow - fromRow } : grid,
       dataType,
       bands: output.bands,
     },
@@ -95,17 +104,26 @@ export async function writePixels(
           inputs: readers,
           outputs: output.bands.map((_, i) => target.bands.get(i + 1)),
           reach,
+          fromRow,
+          isRead: block !== null,
         },
         (inputs, outputs, strip) => {
-          block(inputs, outputs, strip);
+          if (parts) {
+            const mask = parts.read(outputs, strip, needsMask);
+            if (mask) gaps.write(target, strip, mask);
+            return;
+          }
+          block?.(inputs, outputs, strip);
           const count = strip.width * strip.rows;
           if (needsMask) gaps.write(target, strip, settleMasked(outputs, count, dataType));
           else
             outputs.forEach((values, i) => inPieces(count, (from, to) => settle(values, from, to, output.bands[i]!)));
         },
-        share(0, computePart),
+        share(0, isPart ? 1 : computePart),
       ),
   );
+  parts?.close();
+  if (isPart) return made.close();
   const overviews = output.overviews ?? (dataType.startsWith('Float') ? 'AVERAGE' : 'NEAREST');
   raster.writeCog(
     made,
@@ -156,11 +174,62 @@ function settleMasked(outputs: readonly OutputValues[], count: number, dataType:
 /** Writes the mask of a raster strip by strip, from the first missing pixel on. */
 class Gaps {
   #mask: ReturnType<typeof addMask> | null = null;
+  #fromRow: number;
+
+  /** `fromRow`: row of the whole that is the first of the raster. */
+  constructor(fromRow: number) {
+    this.#fromRow = fromRow;
+  }
 
   write(target: Parameters<typeof addMask>[0], { y, width, rows }: Strip, mask: Uint8Array): void {
     if (!this.#mask && !mask.includes(0)) return;
     this.#mask ??= addMask(target);
-    this.#mask.pixels.write(0, y, width, rows, mask);
+    this.#mask.pixels.write(0, y - this.#fromRow, width, rows, mask);
+  }
+}
+
+/** Stored pixels of an output, from the files that the jobs of its tiles have made. */
+class Parts {
+  #parts: readonly { readonly from: number; readonly dataset: Gdal.Dataset }[];
+
+  constructor(
+    parts: Extract<TileWork, { type: 'whole' }>['parts'],
+    fileName: string,
+    open: (path: string) => Gdal.Dataset,
+  ) {
+    this.#parts = parts.map(({ from, paths }) => {
+      const path = paths[fileName];
+      if (path === undefined) throw new Error(`the tile at row ${from} has no ${fileName}`);
+      return { from, dataset: open(path) };
+    });
+  }
+
+  /** Fills the outputs of a strip. Returns the mask of the strip if the parts have one, and `hasMask`. Throws if the parts do not have all rows. */
+  read(outputs: readonly OutputValues[], { y, rows, width }: Strip, hasMask: boolean): Uint8Array | null {
+    const mask = hasMask ? new Uint8Array(width * rows) : null;
+    for (let row = y; row < y + rows;) {
+      const part = this.#parts.findLast(({ from }) => from <= row);
+      const height = part?.dataset.rasterSize.y ?? 0;
+      const count = Math.min(y + rows, (part?.from ?? 0) + height) - row;
+      if (!part || count <= 0 || part.dataset.rasterSize.x !== width || part.dataset.bands.count() !== outputs.length)
+        throw new Error(`the tiles do not have row ${row}`);
+      const [offset, length] = [(row - y) * width, count * width];
+      const from = row - part.from;
+      outputs.forEach((values, i) =>
+        part.dataset.bands.get(i + 1).pixels.read(0, from, width, count, values.subarray(offset, offset + length)),
+      );
+      if (mask) {
+        // Every band has one: without missing pixels it is full.
+        const band = part.dataset.bands.get(1).getMaskBand()!;
+        band.pixels.read(0, from, width, count, mask.subarray(offset, offset + length));
+      }
+      row += count;
+    }
+    return mask;
+  }
+
+  close(): void {
+    for (const { dataset } of this.#parts) dataset.close();
   }
 }
 
@@ -257,6 +326,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
           },
         }),
     sameGrid: true,
+    ...(!step.python && { isTiled: true }),
     ...(step.ofEachInput && {
       needs: (given) => Object.fromEntries(names.map((name) => [name, [String(given[name])]])),
     }),

@@ -183,6 +183,8 @@ export interface StepDeclaration {
   readonly inputs?: Readonly<Record<string, InputDeclaration>>;
   /** Acquisition time of the results: the time of the latest input, of the earliest input, or none. Default `latest`. */
   readonly acquisition?: 'latest' | 'earliest' | 'none';
+  /** `writePixels` writes every output, so that the rows of a large run can be computed by several jobs. Default false. */
+  readonly isTiled?: boolean;
   /** A run waits until a worker has all of this (docs/scaling.md). Default: any worker will do. */
   readonly requires?: StepRequirements;
   /** The bands that its parameters and `needs` name must lie on the same pixels: the app looks before it asks for approval. Default false. */
@@ -192,6 +194,21 @@ export interface StepDeclaration {
   /** Several, or of another kind, by names of the step's own; the first is the one that people look at. */
   readonly outputs?: Readonly<Record<string, OutputDeclaration>>;
 }
+
+/** The work of one job on a run that is cut into tiles of whole rows. */
+export type TileWork =
+  | {
+      readonly type: 'part';
+      /** First row. */
+      readonly from: number;
+      /** Row after the last one. Null: to the end. */
+      readonly to: number | null;
+    }
+  | {
+      readonly type: 'whole';
+      /** The tiles in the order of their rows. `paths`: the file of each output, by its file name. */
+      readonly parts: readonly { readonly from: number; readonly paths: Readonly<Record<string, string>> }[];
+    };
 
 /** Arguments of a step's `run`. The host calls it in a separate child process. */
 export interface StepJob<
@@ -211,6 +228,8 @@ export interface StepJob<
   readonly outputs: Readonly<Record<Outputs, string>>;
   /** For temporary files; removed after the run. */
   readonly workFolder: string;
+  /** Rows that this job computes, or parts that other jobs have computed. `writePixels` follows it. Default: this job computes all rows. */
+  readonly tile?: TileWork | undefined;
   /**
    * Provenance for the output's own metadata. `writeCog` writes it, and the host adds it to GeoTIFF, GeoPackage and GeoJSON.
    * Use it for a COG that you write in another way.

@@ -89,6 +89,7 @@ async function workOn(
         ...{ run: null, step, sources, inputDigests, workFolder },
         parameters: job.parameters,
         provenance: job.provenance,
+        ...(job.tile && { tile: job.tile }),
         limits: Object.fromEntries(Object.entries(job.limits)),
       },
       {

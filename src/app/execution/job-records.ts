@@ -1,9 +1,11 @@
 import type { AppDatabase, StepJobRow } from '../database.ts';
 import { isFinal, runStates } from '../runs/run-state.ts';
 
-/** The job of a run's current attempt, so that a later owner of the run finds it again. */
+/** The job of a run's current attempt, or of one of its tiles, so that a later owner of the run finds it again. */
 export interface JobRecord {
   readonly runId: string;
+  /** Number of the tile, from 1. 0: the whole run. */
+  readonly part: number;
   readonly name: string;
   /** Digests of the one-time token, and of the session that it was exchanged for. Null until then. */
   readonly tokenHash: string;
@@ -20,8 +22,13 @@ export class JobRecords {
     this.#database = database;
   }
 
-  async ofRun(runId: string): Promise<JobRecord | null> {
-    const row = await this.#database.selectFrom('step_jobs').selectAll().where('run_id', '=', runId).executeTakeFirst();
+  async ofRun(runId: string, part = 0): Promise<JobRecord | null> {
+    const row = await this.#database
+      .selectFrom('step_jobs')
+      .selectAll()
+      .where('run_id', '=', runId)
+      .where('part', '=', part)
+      .executeTakeFirst();
     return row ? fromRow(row) : null;
   }
 
@@ -31,12 +38,12 @@ export class JobRecords {
   }
 
   /** Replaces the record of the run's earlier attempt. */
-  async put({ runId, name, tokenHash, sessionHash, ownerUrl }: JobRecord): Promise<void> {
+  async put({ runId, part, name, tokenHash, sessionHash, ownerUrl }: JobRecord): Promise<void> {
     const columns = { name, token_hash: tokenHash, session_hash: sessionHash, owner_url: ownerUrl };
     await this.#database
       .insertInto('step_jobs')
-      .values({ run_id: runId, ...columns })
-      .onConflict((conflict) => conflict.column('run_id').doUpdateSet(columns))
+      .values({ run_id: runId, part, ...columns })
+      .onConflict((conflict) => conflict.columns(['run_id', 'part']).doUpdateSet(columns))
       .execute();
   }
 
@@ -79,6 +86,7 @@ export class JobRecords {
 
 const fromRow = (row: StepJobRow): JobRecord => ({
   runId: row.run_id,
+  part: row.part,
   name: row.name,
   tokenHash: row.token_hash,
   sessionHash: row.session_hash,

@@ -98,11 +98,13 @@ export class RemoteExecutor implements StepExecutor {
   }
 
   /** The job that an earlier owner of the run has begun, if its engine still has it; otherwise a new one, with its token. */
-  async #recordOf({ run }: ExecutorTask): Promise<{ record: JobRecord; token: string | null }> {
+  async #recordOf({ run, tile }: ExecutorTask): Promise<{ record: JobRecord; token: string | null }> {
     const { engine, records, addresses } = this.#options;
     const ownerUrl = addresses[0];
     const attempt = run ?? { id: randomBytes(16).toString('base64url'), claim: 1 };
-    const earlier = run && (await records.ofRun(run.id));
+    // 0 is the run as a whole.
+    const part = tile?.type === 'part' ? tile.number + 1 : 0;
+    const earlier = run && (await records.ofRun(run.id, part));
     if (earlier) {
       const state = await engine.state(earlier.name).catch((error: unknown) => engineAway(engine, error));
       if (state === 'waiting' || state === 'running') {
@@ -114,13 +116,13 @@ export class RemoteExecutor implements StepExecutor {
       await this.#forget(earlier.name);
     }
     const token = randomBytes(32).toString('base64url');
-    const name = attemptName(attempt);
-    const record = { runId: attempt.id, name, tokenHash: hashOf(token), sessionHash: null, ownerUrl };
+    const name = attemptName(attempt, part);
+    const record = { runId: attempt.id, part, name, tokenHash: hashOf(token), sessionHash: null, ownerUrl };
     await records.put(record);
     return { record, token };
   }
 
-  #seal({ parameters, provenance, sources, limits = {} }: ExecutorTask, attempt: string): SealedJob {
+  #seal({ parameters, provenance, sources, tile, limits = {} }: ExecutorTask, attempt: string): SealedJob {
     const { id, version, code } = provenance.known.step;
     return {
       format: 1,
@@ -138,6 +140,7 @@ export class RemoteExecutor implements StepExecutor {
           sizeBytes: provenance.inputs[i]?.files[j]?.sizeBytes ?? 0,
         })),
       })),
+      ...(tile?.type === 'part' && { tile: { ...tile } }),
       limits: definedLimits(limits),
     };
   }

@@ -14,9 +14,9 @@ const attemptPattern = /^step-[0-9a-f]{24}$/;
 
 export const isAttemptName = (name: string): boolean => attemptPattern.test(name);
 
-/** The same attempt has the same name in every process, so that a later owner of the run finds its job. */
-export function attemptName({ id, claim }: { readonly id: string; readonly claim: number }): string {
-  return `step-${createHash('sha256').update(`${id} ${claim}`).digest('hex').slice(0, 24)}`;
+/** The same attempt at a run, or at one of its tiles, has the same name in every process, so that a later owner of the run finds its job. */
+export function attemptName({ id, claim }: { readonly id: string; readonly claim: number }, tile = 0): string {
+  return `step-${createHash('sha256').update(`${id} ${claim} ${tile}`).digest('hex').slice(0, 24)}`;
 }
 
 export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
@@ -60,6 +60,10 @@ export const sealedJob = z.strictObject({
       files: z.array(z.strictObject({ fileName, sizeBytes: bytes })),
     }),
   ),
+  /** Rows to compute, of a run that is cut into tiles. */
+  tile: z
+    .strictObject({ type: z.literal('part'), number: z.int().min(0), from: z.int().min(0), to: z.int().nullable() })
+    .optional(),
   limits: z.strictObject({
     timeoutMs: z.number().optional(),
     memoryBytes: z.number().optional(),

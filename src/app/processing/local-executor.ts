@@ -37,7 +37,9 @@ export function createLocalExecutor(options: LocalExecutorOptions): StepExecutor
     async run({ step, sources, workFolder, limits, ...task }, { signal, onProgress, onPrinted }) {
       const stepFolder = join(workFolder, 'step');
       const containerFolder = join(workFolder, 'container');
-      const files = sources.flatMap(({ paths }) => paths.map((path): LentFile => ({ path, name: basename(path) })));
+      const parts = task.tile?.type === 'whole' ? task.tile.parts : [];
+      const lent = [...sources.flatMap(({ paths }) => paths), ...parts.flatMap(({ paths }) => [...paths.values()])];
+      const files = lent.map((path): LentFile => ({ path, name: basename(path) }));
       const container = await openContainerService(step, options.containers, {
         ...{ stepFolder, folder: containerFolder, inputs: files, limits: { ...defaultLimits, ...limits } },
         ...{ onProgress, onPrinted: onPrinted ?? (() => {}) },
@@ -80,10 +82,23 @@ export function createLocalExecutor(options: LocalExecutorOptions): StepExecutor
 
 function jobInput(
   definition: string,
-  { step, parameters, provenance, sources }: Pick<ExecutorTask, 'step' | 'parameters' | 'provenance' | 'sources'>,
+  {
+    step,
+    parameters,
+    provenance,
+    sources,
+    tile,
+  }: Pick<ExecutorTask, 'step' | 'parameters' | 'provenance' | 'sources' | 'tile'>,
 ): StepJobInput {
   const inputs = sources.map(({ paths, ...source }) => ({ ...source, fileCount: paths.length }));
-  return { definition, stepId: step.id, parameters, provenance, inputs };
+  const job = { definition, stepId: step.id, parameters, inputs };
+  if (tile?.type === 'part') {
+    const { from, to } = tile;
+    return { ...job, provenance: null, tile: { type: 'part', from, to } };
+  }
+  if (!tile) return { ...job, provenance };
+  const parts = tile.parts.map(({ from, paths }) => ({ from, fileNames: [...paths.keys()] }));
+  return { ...job, provenance, tile: { type: 'whole', parts } };
 }
 
 /** Adds up the samples of one child. */

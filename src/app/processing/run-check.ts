@@ -8,6 +8,7 @@ import { incompatibilityReason } from './fit.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
 import type { PlatformInput } from './platform-input.ts';
 import { chosenInputs, findFiles, InputError, kindOf, type ChosenInput, type RunInput } from './run-input.ts';
+import { canBeTiled, type RasterSize } from './tiles.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 
 export interface CheckedStep {
@@ -16,6 +17,8 @@ export interface CheckedStep {
   /** Null where the step makes none, or nothing is known of the input. */
   readonly estimate: StepEstimate | null;
   /** Reasons why the run may still fail, in sentences. */
+  /** Size of the raster of a step whose rows several jobs can compute. Null if the step cannot, or nothing is known of the input. */
+  readonly grid?: RasterSize | null;
   readonly warnings: readonly string[];
 }
 
@@ -60,7 +63,8 @@ export function runCheck(options: RunCheckOptions, find: (stepId: string) => Any
     for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await readFacts(step, chosen, signal));
     const warnings = requireBands(step, checked, facts);
     const main = facts.get(mainInput(step)?.[0] ?? '') ?? nothingKnown;
-    return { step, parameters: checked, estimate: estimateOf(step, checked, main), warnings };
+    const grid = canBeTiled(step) ? main.size : null;
+    return { step, parameters: checked, estimate: estimateOf(step, checked, main), warnings, grid };
   }
 
   async function readFacts(

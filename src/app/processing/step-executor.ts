@@ -16,9 +16,19 @@ export interface ExecutorTask {
   /** SHA-256 of each input file, in the order of the sources. The owner of the run computes them meanwhile. */
   readonly inputDigests: Promise<readonly string[]>;
   readonly limits: ChildLimits | undefined;
+  /** The tile of a run whose rows several jobs compute. Default: the job computes all rows. */
+  readonly tile?: TaskTile;
   /** The attempt's own folder. The outputs come to lie in `step` below it, by the names of the step's declaration. */
   readonly workFolder: string;
 }
+
+/** One tile of a run, by its rows, or the parts that its jobs have left, each file by its name. */
+export type TaskTile =
+  | { readonly type: 'part'; readonly number: number; readonly from: number; readonly to: number | null }
+  | {
+      readonly type: 'whole';
+      readonly parts: readonly { readonly from: number; readonly paths: ReadonlyMap<string, string> }[];
+    };
 
 export interface ExecutorOptions {
   /** Aborted with `RunReleased` if the run continues elsewhere: work outside this process then goes on. Any other reason ends the work. */

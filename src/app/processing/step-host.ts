@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { didYouMean } from '../../contract/did-you-mean.ts';
 import { KitError } from '../../contract/index.ts';
 import {
@@ -23,7 +23,8 @@ import { readDescriptions } from './output-description.ts';
 import { readResult, type RunResult } from './output-summary.ts';
 import { runCheck, type CheckedStep, type RunCheckOptions } from './run-check.ts';
 import { chosenInputs, type RunInput } from './run-input.ts';
-import type { ExecutorTask, StepExecutor, StepUsage } from './step-executor.ts';
+import type { ExecutedStep, ExecutorOptions, ExecutorTask, StepExecutor, StepUsage } from './step-executor.ts';
+import { canBeTiled, planTiles, requireDigest, runTiles, sumOfUsages, type RasterSize } from './tiles.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 import { answered, takeOutputs, type RunOutput } from './take-outputs.ts';
 import type { WorkSpace } from './work-space.ts';
@@ -72,6 +73,8 @@ export interface StepTask {
   readonly expectedMemoryBytes?: number | null;
   /** Memory that the step may use, in bytes. Default: the limit of the host, or more if the step requires more. */
   readonly memoryLimitBytes?: number | null;
+  /** Size of the raster. Null or absent: not known, so the run is not cut into tiles. */
+  readonly grid?: RasterSize | null;
   /** The operation that was approved. Default: none. */
   readonly operationId?: string | null;
   /** The task's own folder, with `input`, `step` and `output` in it; made here, removed by the caller when the output is no longer needed. */
@@ -80,7 +83,8 @@ export interface StepTask {
 
 export interface StepRunOptions {
   readonly signal: AbortSignal;
-  readonly onProgress: (fraction: number, note: string | null) => void;
+  /** `tiles`: the states of the run's tiles, as `RunProgress` has them. */
+  readonly onProgress: (fraction: number, note: string | null, tiles?: string | null) => void;
   /** Each line that the step prints. Default: nobody reads them. */
   readonly onPrinted?: ((line: string) => void) | undefined;
   /** Repeats a call to the platform while that is away. Default: calls once. */
@@ -89,6 +93,10 @@ export interface StepRunOptions {
 
 /** Maximum size of files that the server hashes on its main thread: some 3 ms. */
 const hashedAtOnceBytes = 1024 * 1024;
+
+/** Part of the progress bar in which tiles are computed. */
+const tilesPart = 0.7;
+const assembliesAtOnce = 2;
 
 /** Part of the progress bar in which items are fetched. */
 const fetchPart = 0.2;
@@ -104,6 +112,8 @@ export interface StepHostOptions extends RunCheckOptions {
   readonly executor?: StepExecutor;
   /** Memory for the steps that run at the same time, by their estimates. Default: unlimited. */
   readonly memoryBytes?: number | undefined;
+  /** Pixels of a tile. A run with more than four times as many is cut into tiles, if its step and its size allow that. Default: no run is cut. */
+  readonly tilePixels?: number | undefined;
   /** True if the platform wants one file per run: several outputs then become one zip. Default false. */
   readonly packsOutputs?: boolean;
   /** Port on which a step waits for a debugger. Default: none. */
@@ -115,8 +125,11 @@ export interface StepHostOptions extends RunCheckOptions {
 export function createStepHost(options: StepHostOptions): StepHost {
   const { steps } = options.definition;
   const { inChild = runInChild } = options;
-  const executor = options.executor ?? createLocalExecutor({ ...options, module: options.definition.module });
+  const local = createLocalExecutor({ ...options, module: options.definition.module });
+  const executor = options.executor ?? local;
   const queue = new FairQueue(options.concurrency, options.memoryBytes);
+  /** Wholes that this machine makes of tiles that were computed elsewhere. */
+  const assemblies = new FairQueue(assembliesAtOnce);
   /** Runs that hold an input of the platform: so many wait for their step, beside those that run. The others hold nothing yet. */
   const withInput = new FairQueue(2 * options.concurrency);
   const code = new CodeDigests(options.definition.module);
@@ -137,6 +150,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
     { signal, onProgress, onPrinted }: StepRunOptions,
   ): Promise<StepOutputs> {
     const { workFolder } = task;
+    let beganMs = performance.now();
     const known: ProvenanceKnown = {
       step: { id: step.id, version: step.version, code: await code.of(step) },
       parameters: task.parameters,
@@ -145,43 +159,56 @@ export function createStepHost(options: StepHostOptions): StepHost {
       software: await code.software(),
     };
     const unhashed = await measureInputs(sources);
-    const memoryBytes = memoryLimitOf(task, step);
-    const { limits, isCut } = await limitsNow({ ...options, limits: { ...options.limits, memoryBytes } }, workFolder);
     const digests = new FileDigests({ smallBytes: hashedAtOnceBytes });
-    // The child reads its files meanwhile, and can change none of them.
+    // Children read the files meanwhile, and can change none of them.
     const inputDigests = hashInputs(sources, digests);
     inputDigests.catch(() => {});
+    const executorTask = {
+      ...{ run: task.run ?? null, step, parameters: task.parameters },
+      ...{ provenance: { known, inputs: unhashed }, sources, inputDigests },
+    };
+    const memoryBytes = memoryLimitOf(task, step);
+    /** Runs the step, or a part of it, when there is a place for it. */
+    const execute = (
+      given: StepExecutor,
+      more: Pick<ExecutorTask, 'workFolder' | 'tile'>,
+      { onBegun = () => {}, ...running }: ExecutorOptions & { readonly onBegun?: () => void },
+    ) =>
+      (given === executor ? queue : assemblies).run(
+        task.owner,
+        async () => {
+          onBegun();
+          const own = { ...options, limits: { ...options.limits, memoryBytes } };
+          const { limits, isCut } = await limitsNow(own, more.workFolder);
+          return given.run({ ...executorTask, limits, ...more }, running).then(
+            (done) => {
+              lacksProcesses = false;
+              return done;
+            },
+            (error: unknown) => {
+              lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
+              throw isCut ? becauseOfOthers(error) : error;
+            },
+          );
+        },
+        running.signal,
+        Math.min(task.expectedMemoryBytes ?? Infinity, memoryBytes),
+      );
+    const tiles = task.grid && canBeTiled(step) ? planTiles(task.grid, options.tilePixels ?? Infinity) : [];
     try {
-      const beganMs = performance.now();
-      const executed = await executor
-        .run(
-          {
-            run: task.run ?? null,
-            step,
-            parameters: task.parameters,
-            provenance: { known, inputs: unhashed },
-            sources,
-            inputDigests,
-            limits,
-            workFolder,
-          },
-          { signal, onProgress, onPrinted },
-        )
-        .then(
-          (done) => {
-            lacksProcesses = false;
-            return done;
-          },
-          (error: unknown) => {
-            lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
-            throw isCut ? becauseOfOthers(error) : error;
-          },
-        );
+      const executed =
+        tiles.length === 0
+          ? await execute(
+              executor,
+              { workFolder },
+              { signal, onProgress, onPrinted, onBegun: () => (beganMs = performance.now()) },
+            )
+          : await executeTiles();
       const stepSeconds = (performance.now() - beganMs) / 1000;
       const folders = { stepFolder: join(workFolder, 'step'), outputFolder: join(workFolder, 'output') };
       const { result, descriptions } = answered.parse(executed.answer);
       const outputs = await takeOutputs(step, folders, digests, readDescriptions(descriptions));
-      requireAsSent(outputs, executed.sent);
+      for (const { path, sha256 } of outputs) requireDigest(path, sha256, executed.sent);
       const made = makeProvenance(known, hashedInputs(unhashed, await inputDigests), executed.gdalVersion);
       const isPacked = options.packsOutputs === true && outputs.length > 1;
       const archive = join(folders.outputFolder, `${step.id}.zip`);
@@ -191,6 +218,31 @@ export function createStepHost(options: StepHostOptions): StepHost {
       return { outputs: delivered, provenance: made, result: readResult(result), usage };
     } finally {
       await digests.close();
+    }
+
+    /** Computes the tiles, then makes the outputs of their pixels on this machine. */
+    async function executeTiles(): Promise<ExecutedStep> {
+      beganMs = performance.now();
+      const { parts, usages } = await runTiles(tiles, {
+        ...{ step, folder: join(workFolder, 'tiles'), digests, signal },
+        onProgress: (fraction, note, states) => onProgress(fraction * tilesPart, note, states),
+        run: (tile, folder, either, onBegun) =>
+          execute(
+            executor,
+            { workFolder: folder, tile: { type: 'part', ...tile } },
+            { signal: either, onProgress: () => {}, onPrinted, onBegun },
+          ),
+      });
+      const all = 'd'.repeat(tiles.length);
+      const whole = await execute(
+        local,
+        { workFolder, tile: { type: 'whole', parts } },
+        {
+          ...{ signal, onPrinted },
+          onProgress: (fraction, note) => onProgress(tilesPart + fraction * (1 - tilesPart), note, all),
+        },
+      );
+      return { ...whole, usage: sumOfUsages([...usages, whole.usage]) };
     }
   }
 
@@ -218,22 +270,16 @@ export function createStepHost(options: StepHostOptions): StepHost {
             repeat,
             onProgress: onFetched,
           });
-          const onStep = (fraction: number, note: string | null) =>
-            onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note);
-          return await queue.run(
-            task.owner,
-            () =>
-              runStep({ ...task, parameters }, step, sources, {
-                signal,
-                onProgress: onStep,
-                onPrinted,
-                repeat,
-              }),
+          const onStep = (fraction: number, note: string | null, tiles?: string | null) =>
+            onProgress(isFetched ? fetchPart + fraction * (1 - fetchPart) : fraction, note, tiles);
+          return await runStep({ ...task, parameters }, step, sources, {
             signal,
-            Math.min(task.expectedMemoryBytes ?? Infinity, memoryLimitOf(task, step)),
-          );
+            onProgress: onStep,
+            onPrinted,
+            repeat,
+          });
         } finally {
-          const used = ['input', 'step', 'services'].map((name) => join(task.workFolder, name));
+          const used = ['input', 'step', 'services', 'tiles'].map((name) => join(task.workFolder, name));
           await Promise.all(used.map((folder) => removeFolder(folder)));
         }
       };
@@ -266,15 +312,6 @@ async function limitsNow(
   const own = limits?.diskBytes ?? Infinity;
   const alone = workSpace.quotaBytes - (await folderBytes(workFolder));
   return { limits: { ...limits, diskBytes: Math.min(own, left) }, isCut: left < Math.min(own, alone) };
-}
-
-/** Throws `ChildJobError` if an output is not what its executor has sent: something changed it on the way, and another attempt may succeed. */
-function requireAsSent(outputs: readonly RunOutput[], sent: ReadonlyMap<string, string>): void {
-  const changed = outputs.find(({ path, sha256 }) => (sent.get(basename(path)) ?? sha256) !== sha256);
-  if (changed)
-    throw new ChildJobError('executor_answer_damaged', `${basename(changed.path)} did not arrive as it was sent`, {
-      kind: 'transient',
-    });
 }
 
 /** The error of a step that other runs have left too little disk space. The app tries the step again, because these runs free their space when they end. */

@@ -22,6 +22,7 @@ import {
   type AnyStep,
   type InputDeclaration,
   type StepJob,
+  type TileWork,
 } from '../../steps/step.ts';
 import { inContainer } from '../../steps/container.ts';
 import { checkOutputs, requireClosed, type MadeOutput } from './check-outputs.ts';
@@ -54,6 +55,13 @@ export interface StepJobInput {
     /** Metadata of the files from their catalog items, one entry per file. Default: none. */
     readonly ofItems?: readonly ItemFacts[];
   }[];
+  /** Rows that the job computes, or the parts of tiles, whose files are lent after those of the inputs. Default: all rows. */
+  readonly tile?:
+    | { readonly type: 'part'; readonly from: number; readonly to: number | null }
+    | {
+        readonly type: 'whole';
+        readonly parts: readonly { readonly from: number; readonly fileNames: readonly string[] }[];
+      };
 }
 
 /** Checked output that the step left in its work folder. */
@@ -95,6 +103,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     await mkdir(stepWork, { recursive: true });
     const readings = new Map<string, OutputSummary['readings'][number]>();
     const stepJob: StepJob<StepParameters> = {
+      tile: tileOf(input, context.files),
       parameters: input.parameters,
       scene,
       inputs,
@@ -138,6 +147,9 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
     }
     context.signal.throwIfAborted();
 
+    // The host believes nothing of a part but its pixels, which the job of the whole reads.
+    if (input.tile?.type === 'part') return { outputs: [], descriptions: [], result: null };
+
     context.progress(parts.step, 'checking the output');
     requireClosed(step, paths);
     const made = checkOutputs(step, paths, scene);
@@ -153,6 +165,14 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
   }
 };
 export default job;
+
+/** The tile of a job, with the paths of its parts. */
+function tileOf({ tile, inputs }: StepJobInput, files: readonly string[]): TileWork | undefined {
+  if (tile?.type !== 'whole') return tile;
+  let next = inputs.reduce((sum, { fileCount }) => sum + fileCount, 0);
+  const pathsOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, files[next++] ?? '']));
+  return { type: 'whole', parts: tile.parts.map(({ from, fileNames }) => ({ from, paths: pathsOf(fileNames) })) };
+}
 
 /** The name of a band of an input, with the name of the input if there are several; null for a band that the step made itself. */
 function bandName(source: object, inputs: Readonly<Record<string, Scene | Features>>): string | null {

@@ -71,11 +71,16 @@ export function createRunIntake({
     await mayUse?.(launchId, wanted.input);
     // Before anything is looked into; and once more when it is committed.
     await requireRoom(owner);
-    const { step, parameters, estimate } = await steps.check(wanted.stepId, wanted.parameters, wanted.input, signal);
+    const {
+      step,
+      parameters,
+      estimate,
+      grid = null,
+    } = await steps.check(wanted.stepId, wanted.parameters, wanted.input, signal);
     const atMs = now();
     const needs = needsOf(step, estimate, settings.stepMemoryBytes ?? Infinity);
     requirePlace(needs);
-    const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate, needs };
+    const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate, needs, grid };
     const run = newRun({ owner, launchId, stepId: step.id, ...asked, operation: operationOf(step, asked) }, atMs);
     await inTurn(owner, async () => {
       await requireRoom(owner);

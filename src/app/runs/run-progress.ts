@@ -12,6 +12,8 @@ export interface RunProgress {
   readonly note: string | null;
   /** While uploading. */
   readonly bytes: { readonly sent: number; readonly total: number } | null;
+  /** One letter for each tile, from the top: `w` waits, `r` runs, `d` is done. Null or absent: the run is not cut into tiles. */
+  readonly tiles?: string | null;
 }
 
 /** The progress of a run that reports none. */

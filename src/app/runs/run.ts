@@ -3,6 +3,7 @@ import type { OperationRequest } from '../../contract/index.ts';
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import type { Provenance } from '../processing/provenance.ts';
 import type { RunOutput } from '../processing/take-outputs.ts';
+import type { RasterSize } from '../processing/tiles.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepEstimate } from '../../steps/step.ts';
 import type { StepParameters } from '../processing/step-parameters.ts';
@@ -69,6 +70,8 @@ export interface Run {
   readonly needs: RunNeeds;
   /** Memory that its step may use, in bytes. Null: the limit of its worker. */
   readonly memoryLimitBytes: number | null;
+  /** Size of the raster in pixels, for a step whose rows several jobs can compute. Null if it is not known. */
+  readonly grid: RasterSize | null;
   /** Null until the step has ended. */
   readonly usage: RunUsage | null;
   /** Sent with the create call, so that a repeat makes no second operation. */
@@ -103,6 +106,7 @@ export const initialRun = {
   failure: null,
   needs: noNeeds,
   memoryLimitBytes: null,
+  grid: null,
   usage: null,
   claim: 0,
 } as const satisfies Partial<Run>;
@@ -113,7 +117,7 @@ export function newRun(
     Run,
     'owner' | 'launchId' | 'stepId' | 'stepVersion' | 'parameters' | 'input' | 'estimate' | 'operation'
   > &
-    Partial<Pick<Run, 'needs'>>,
+    Partial<Pick<Run, 'needs' | 'grid'>>,
   atMs: number,
 ): Run {
   return {

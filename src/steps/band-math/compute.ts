@@ -7,7 +7,7 @@ const pieceCount = 8_192;
 
 /** Writes the result of an expression over physical values. A pixel has no data if a band has none there, or if the result is not finite. */
 export async function computeExpression(
-  job: Pick<StepJob<never>, 'scene' | 'raster' | 'outputPath' | 'workFolder' | 'share'>,
+  job: Pick<StepJob<never>, 'scene' | 'raster' | 'outputPath' | 'workFolder' | 'share' | 'tile'>,
   {
     expression,
     constants = {},

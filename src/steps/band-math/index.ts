@@ -40,6 +40,7 @@ export default defineStep({
   }),
   input: { description: 'The bands that the expression names, on the same grid.', synthetic: 'multispectral' },
   sameGrid: true,
+  isTiled: true,
   output: {
     fileName: 'band-math.tif',
     sourceType: 'UNKNOWN',

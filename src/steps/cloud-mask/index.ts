@@ -73,6 +73,7 @@ export default defineStep({
     synthetic: 'multispectral',
   },
   sameGrid: true,
+  isTiled: true,
   outputs: {
     masked: {
       fileName: 'masked.tif',

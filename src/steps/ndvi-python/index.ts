@@ -6,5 +6,7 @@ export default defineStep({
   ...ndvi,
   id: 'ndvi-python',
   title: 'Normalized difference, in Python',
+  // A program computes all rows.
+  isTiled: false,
   run: command({ argv: ['python3', '{code}/ndvi.py', '{job}'], code: import.meta.url }),
 });

@@ -72,6 +72,7 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
       synthetic: 'multispectral',
     },
     sameGrid: true,
+    isTiled: true,
     output: {
       fileName: 'index.tif',
       sourceType: 'UNKNOWN',

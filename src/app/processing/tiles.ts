@@ -1,0 +1,160 @@
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ChildJobError, type FileDigests } from '../../child/index.ts';
+import { movePlainFile, removeFolder } from '../../files/index.ts';
+import { isCommand } from '../../steps/command.ts';
+import { outputsOf, type AnyStep } from '../../steps/step.ts';
+import type { ExecutedStep, StepUsage } from './step-executor.ts';
+
+/** Size of a raster in pixels. */
+export interface RasterSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Rows of a raster that one job computes. */
+export interface Tile {
+  readonly number: number;
+  readonly from: number;
+  /** Row after the last one. Null: to the end of the raster, whatever its height. */
+  readonly to: number | null;
+}
+
+/** Rows of blocks of the outputs (`writePixels`). A tile is whole rows of them. */
+const blockRows = 512;
+/** A raster is cut if it has more pixels than this number of tiles. */
+const leastTiles = 4;
+/** Attempts at one tile whose executor was lost. */
+const maxAttempts = 4;
+const pauseMs = 1_000;
+
+/** Cuts a raster into tiles of at most `tilePixels`, but whole rows of blocks. Empty if it is too small for that. */
+export function planTiles({ width, height }: RasterSize, tilePixels: number): Tile[] {
+  if (width * height <= leastTiles * tilePixels) return [];
+  const rows = Math.max(1, Math.floor(tilePixels / width / blockRows)) * blockRows;
+  const count = Math.ceil(height / rows);
+  if (count < 2) return [];
+  return Array.from({ length: count }, (_, number) => ({
+    number,
+    from: number * rows,
+    to: number === count - 1 ? null : (number + 1) * rows,
+  }));
+}
+
+/** True if several jobs can compute the rows of the step's outputs. A program computes all of them. */
+export const canBeTiled = (step: AnyStep): boolean => step.isTiled === true && !isCommand(step);
+
+/** The output files of a tile, by their names. */
+export interface TilePart {
+  readonly from: number;
+  readonly paths: ReadonlyMap<string, string>;
+}
+
+export interface TilesOptions {
+  readonly step: AnyStep;
+  /** Folder for the parts. */
+  readonly folder: string;
+  readonly digests: FileDigests;
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number, note: string | null, tiles: string) => void;
+  /** Computes a tile in a folder, in the place that it waits for; `onBegun` when it has that. */
+  readonly run: (tile: Tile, folder: string, signal: AbortSignal, onBegun: () => void) => Promise<ExecutedStep>;
+}
+
+/**
+ * Computes the tiles, as many at once as there are places. A tile whose executor was lost is computed again, alone. Rejects with
+ * the first other failure, after all others have ended.
+ */
+export async function runTiles(
+  tiles: readonly Tile[],
+  { step, folder, digests, signal, onProgress, run }: TilesOptions,
+): Promise<{ parts: TilePart[]; usages: StepUsage[] }> {
+  const states = tiles.map(() => 'w');
+  const show = (number: number, state: string) => {
+    states[number] = state;
+    const done = states.filter((one) => one === 'd').length;
+    onProgress(done / tiles.length, `${done} of ${tiles.length} tiles are done`, states.join(''));
+  };
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const compute = async (tile: Tile): Promise<{ part: TilePart; usage: StepUsage }> => {
+    const own = join(folder, String(tile.number));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const executed = await run(tile, own, either, () => show(tile.number, 'r'));
+        const paths = await takePart(step, own, executed.sent, digests);
+        show(tile.number, 'd');
+        return { part: { from: tile.from, paths }, usage: executed.usage };
+      } catch (error) {
+        either.throwIfAborted();
+        const isLost = error instanceof ChildJobError && error.kind === 'transient';
+        if (!isLost || attempt === maxAttempts) throw error;
+        show(tile.number, 'w');
+        await removeFolder(own);
+        await sleep(pauseMs, undefined, { signal: either });
+      }
+    }
+  };
+  const computed = tiles.map((tile) =>
+    compute(tile).catch((error: unknown) => {
+      failed.abort(error);
+      throw error;
+    }),
+  );
+  // The first failure ends the others, whose folders and jobs must be gone before the run goes on.
+  await Promise.allSettled(computed);
+  signal.throwIfAborted();
+  failed.signal.throwIfAborted();
+  const results = await Promise.all(computed);
+  return { parts: results.map(({ part }) => part), usages: results.map(({ usage }) => usage) };
+}
+
+/** Takes the files of a tile. Throws `ChildJobError` if one is not what its executor has sent. */
+async function takePart(
+  step: AnyStep,
+  folder: string,
+  sent: ReadonlyMap<string, string>,
+  digests: FileDigests,
+): Promise<ReadonlyMap<string, string>> {
+  const paths = new Map<string, string>();
+  for (const [, { fileName, optional }] of outputsOf(step)) {
+    const path = join(folder, 'part', fileName);
+    try {
+      await movePlainFile(join(folder, 'step', fileName), path);
+      paths.set(fileName, path);
+    } catch (error) {
+      if (!optional) throw error;
+    }
+  }
+  await removeFolder(join(folder, 'step'));
+  await requireAsSent([...paths.values()], sent, digests);
+  return paths;
+}
+
+/** Throws `ChildJobError` if a file is not what its executor has sent: something changed it on the way, and another attempt may succeed. */
+async function requireAsSent(
+  paths: readonly string[],
+  sent: ReadonlyMap<string, string>,
+  digests: FileDigests,
+): Promise<void> {
+  if (sent.size === 0) return;
+  const found = await digests.of(paths);
+  found.forEach(({ sha256 }, i) => requireDigest(paths[i] ?? '', sha256, sent));
+}
+
+export function requireDigest(path: string, sha256: string, sent: ReadonlyMap<string, string>): void {
+  if ((sent.get(basename(path)) ?? sha256) === sha256) return;
+  throw new ChildJobError('executor_answer_damaged', `${basename(path)} did not arrive as it was sent`, {
+    kind: 'transient',
+  });
+}
+
+/** What several jobs have used together. */
+export function sumOfUsages(usages: readonly StepUsage[]): StepUsage {
+  const places = [...new Set(usages.map(({ place }) => place))];
+  return {
+    cpuSeconds: usages.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
+    peakMemoryBytes: Math.max(0, ...usages.map(({ peakMemoryBytes }) => peakMemoryBytes)),
+    place: places.length > 3 ? `${places.length} machines` : places.join(', '),
+  };
+}

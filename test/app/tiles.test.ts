@@ -1,0 +1,199 @@
+/** Runs that are cut into tiles: the same bytes as in one piece, whoever computes the tiles, and a lost tile is computed again alone. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { planTiles } from '../../src/app/processing/tiles.ts';
+import { createLocalExecutor } from '../../src/app/processing/local-executor.ts';
+import type { ExecutorTask, StepExecutor } from '../../src/app/processing/step-executor.ts';
+import { ChildJobError } from '../../src/child/index.ts';
+import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
+import type { RunInput } from '../../src/app/processing/run-input.ts';
+import allSteps from '../support/all-steps.ts';
+import { testConfinement } from '../support/confinement.ts';
+import { startRemoteExecutor } from '../support/executors.ts';
+import { geoTiff } from '../support/geotiff.ts';
+import { startStepHost } from '../support/step-host.ts';
+import { onlyInAll } from '../support/tags.ts';
+
+test('tiles are whole rows of blocks, the last one goes to the end, and a small raster is not cut', () => {
+  expect(planTiles({ width: 10_000, height: 10_000 }, 25_000_000)).toEqual([]);
+  expect(planTiles({ width: 10_000, height: 3_000 }, 6_000_000)).toEqual([
+    { number: 0, from: 0, to: 512 },
+    { number: 1, from: 512, to: 1_024 },
+    { number: 2, from: 1_024, to: 1_536 },
+    { number: 3, from: 1_536, to: 2_048 },
+    { number: 4, from: 2_048, to: 2_560 },
+    { number: 5, from: 2_560, to: null },
+  ]);
+  expect(planTiles({ width: 32_768, height: 32_768 }, 2 ** 26).map(({ from }) => from / 2_048)).toEqual([
+    ...Array(16).keys(),
+  ]);
+  // One row of blocks is the least.
+  expect(planTiles({ width: 1_000_000, height: 400 }, 1_000)).toEqual([]);
+});
+
+const never = new AbortController().signal;
+
+/** Runs a step in one piece and in tiles, and returns both results and what became known of the tiles. */
+async function runBoth(
+  stepId: string,
+  input: RunInput,
+  size: { width: number; height: number },
+  {
+    parameters = {},
+    files: inputs = {},
+    executor,
+  }: { parameters?: StepParameters; files?: Readonly<Record<string, Buffer>>; executor?: StepExecutor } = {},
+) {
+  const results = [];
+  const states: string[] = [];
+  for (const isTiled of [false, true]) {
+    const { host, inputDir, workFolder } = await startStepHost({
+      definition: allSteps,
+      tilePixels: 20_000,
+      ...(isTiled && executor && { executor }),
+    });
+    await mkdir(join(inputDir, 'scene'));
+    for (const [name, bytes] of Object.entries(inputs)) await writeFile(join(inputDir, 'scene', name), bytes);
+    const { outputs, result, provenance } = await host.run(
+      {
+        ...{ owner: 'tester', stepId, stepVersion: host.find(stepId).version, input, workFolder },
+        parameters,
+        grid: isTiled ? size : null,
+        run: { id: 'a-run', claim: 1 },
+      },
+      { signal: never, onProgress: (_fraction, _note, tiles) => void (tiles && states.push(tiles)) },
+    );
+    const files = await Promise.all(outputs.map(async ({ path }) => readFile(path)));
+    results.push({ files: files.map((file) => file.toString('latin1')), result, provenance });
+  }
+  return { whole: results[0]!, tiled: results[1]!, states };
+}
+
+const tiled = allSteps.steps.filter(({ isTiled }) => isTiled);
+
+describe('the bytes are those of the run in one piece', () => {
+  test('every step of the kit that computes pixels by rows is here', () => {
+    expect(tiled.map(({ id }) => id).toSorted()).toEqual(
+      ['aspect', 'band-math', 'change', 'cloud-mask', 'color-relief', 'hillshade', 'ndvi', 'scale', 'slope', 'spectral-index', 'terrain-index'].toSorted(), // oxfmt-ignore
+    );
+  });
+
+  // The synthetic scene has no quality band for `cloud-mask`, which is below.
+  test.each(tiled.map(({ id }) => id).filter((id) => id !== 'cloud-mask'))(
+    '%s',
+    { tags: [onlyInAll] },
+    async (stepId) => {
+      const size = 1_280;
+      const {
+        whole,
+        tiled: inTiles,
+        states,
+      } = await runBoth(stepId, { type: 'synthetic', size }, { width: size, height: size });
+      expect(inTiles).toEqual(whole);
+      expect(states[0]).toMatch(/^[wr]{3}$/);
+      expect(states.at(-1)).toBe('ddd');
+    },
+  );
+
+  test('missing pixels, a mask, and neighbours across the border of tiles', async () => {
+    const [width, height] = [60, 1_500];
+    const isMissing = (x: number, y: number) => (x * 7 + y * 13) % 11 === 0 || (y > 505 && y < 520 && x < 20);
+    const heights = geoTiff({
+      ...{ width, height, nodata: 0 },
+      value: (x, y) => (isMissing(x, y) ? 0 : Math.round(10_000 + 3_000 * Math.sin(x / 7) + 2_000 * Math.cos(y / 11))),
+    });
+    const quality = geoTiff({ width, height, value: (x, y) => ((x + y) % 97 === 0 ? 8 : 64) });
+    const cases: [string, StepParameters][] = [
+      ['slope', { height: '1' }],
+      ['hillshade', { height: '1' }],
+      ['terrain-index', { height: '1' }],
+      ['band-math', { expression: 'red * 2', type: 'UInt16' }],
+      ['cloud-mask', { buffer: 12 }],
+    ];
+    for (const [stepId, given] of cases) {
+      const { parameters } = await (
+        await startStepHost({ definition: allSteps })
+      ).host
+        .check(stepId, {}, { type: 'synthetic', size: 64 })
+        .catch(() => ({ parameters: {} as StepParameters }));
+      const own = Object.fromEntries(Object.entries(given).filter(([name]) => name in parameters || name !== 'height'));
+      const files = { 'LC08_B4.tif': heights, ...(stepId === 'cloud-mask' && { 'LC08_QA_PIXEL.tif': quality }) };
+      const { whole, tiled: inTiles } = await runBoth(
+        stepId,
+        { type: 'local', path: 'scene' },
+        { width, height },
+        { parameters: own, files },
+      );
+      expect(inTiles, stepId).toEqual(whole);
+      expect(whole.result, stepId).not.toBeNull();
+    }
+  });
+
+  test('with a height that the catalog got wrong', async () => {
+    for (const height of [1_100, 2_400]) {
+      const { whole, tiled: inTiles } = await runBoth(
+        'slope',
+        { type: 'synthetic', size: 1_280 },
+        { width: 1_280, height },
+      );
+      expect(inTiles).toEqual(whole);
+    }
+  });
+
+  test('computed elsewhere', async () => {
+    const { executor, calls } = await startRemoteExecutor(allSteps);
+    const size = { width: 1_280, height: 1_280 };
+    const { whole, tiled: inTiles } = await runBoth('slope', { type: 'synthetic', size: 1_280 }, size, { executor });
+    expect(inTiles).toEqual(whole);
+    expect(calls.filter((call) => call === 'POST /begin')).toHaveLength(3);
+  });
+});
+
+describe('executors that fail', () => {
+  /** Runs `slope` in three tiles by an executor that does `before` to each attempt at a tile. */
+  async function runWith(before: (task: ExecutorTask, attempt: number) => Promise<void>) {
+    const local = createLocalExecutor({ module: allSteps.module, confinement: await testConfinement() });
+    const attempts = new Map<number, number>();
+    const executor: StepExecutor = {
+      run: async (task, options) => {
+        const number = task.tile?.type === 'part' ? task.tile.number : -1;
+        const attempt = (attempts.get(number) ?? 0) + 1;
+        attempts.set(number, attempt);
+        await before(task, attempt);
+        return local.run(task, options);
+      },
+      close: async () => {},
+    };
+    const outcome = runBoth('slope', { type: 'synthetic', size: 1_280 }, { width: 1_280, height: 1_280 }, { executor });
+    return { outcome, attempts };
+  }
+  const numberOf = ({ tile }: ExecutorTask) => (tile?.type === 'part' ? tile.number : -1);
+  const lost = () => new ChildJobError('executor_lost', 'the machine is gone', { kind: 'transient' });
+
+  test('a lost tile is computed again, and no other', async () => {
+    const { outcome, attempts } = await runWith(async (task, attempt) => {
+      if (numberOf(task) === 1 && attempt < 3) throw lost();
+    });
+    const { whole, tiled: inTiles, states } = await outcome;
+    expect(inTiles).toEqual(whole);
+    expect(Object.fromEntries(attempts)).toEqual({ 0: 1, 1: 3, 2: 1 });
+    expect(states.at(-1)).toBe('ddd');
+  });
+
+  test('a tile that is lost again and again fails the run, for another attempt at it', async () => {
+    const { outcome, attempts } = await runWith(async (task) => {
+      if (numberOf(task) === 1) throw lost();
+    });
+    await expect(outcome).rejects.toMatchObject({ code: 'executor_lost' });
+    expect(attempts.get(1)).toBe(4);
+  });
+
+  test("a failure of the step's own ends the others", async () => {
+    const { outcome, attempts } = await runWith(async (task) => {
+      if (numberOf(task) === 0) throw new ChildJobError('job_timeout', 'it took too long');
+    });
+    await expect(outcome).rejects.toMatchObject({ code: 'job_timeout' });
+    expect(attempts.get(0)).toBe(1);
+  });
+});
