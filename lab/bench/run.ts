@@ -16,6 +16,7 @@ const benches = {
   upload: [],
   steps: ['--rounds', '1'],
   'child-start': [],
+  executors: [],
   commands: [],
   approval: [],
   stac: [],
