@@ -26,6 +26,8 @@ export interface DrillOptions extends DrillPlan {
   readonly folder: string;
   /** With PostgreSQL, a web process and two workers; else one process with SQLite. */
   readonly isShared?: boolean;
+  /** Other processes do the steps. Default false. */
+  readonly usesExecutor?: boolean;
   /** Two loops burn both cores beside it. */
   readonly isBusy?: boolean;
   /** Time limit for a run to reach a state, and for all runs to end, in milliseconds. Default 180,000. */
@@ -78,6 +80,7 @@ export async function drill(options: DrillOptions): Promise<DrillResult> {
     folder: options.folder,
     isShared: options.isShared ?? false,
     appScript: options.appScript,
+    usesExecutor: options.usesExecutor ?? false,
     usesDisks: options.families.some((family) => family.endsWith('disk full')),
   });
   const stopBusyLoops = options.isBusy ? startBusyLoops() : () => {};

@@ -10,7 +10,7 @@ export const faultStates = [
 ] as const satisfies readonly RunState[];
 export type FaultState = (typeof faultStates)[number];
 
-/** Families of faults, each with its requirement, such as a shared database or a disk that can be filled. `fleet`: a shared database, and what operators do to its processes. */
+/** Families of faults, each with its requirement, such as a shared database or a disk that can be filled. `fleet`: a shared database, and what operators do to its processes. `executor`: steps that other processes do. */
 export const families = {
   'app killed': 'alone',
   'app stopped': 'alone',
@@ -30,9 +30,12 @@ export const families = {
   'platform truncates': 'any',
   'platform garbage': 'any',
   'platform silent': 'any',
+  'executor killed': 'executor',
+  'executor ended': 'executor',
+  'executor frozen': 'executor',
   'app disk full': 'disk',
   'platform disk full': 'disk',
-} as const satisfies Record<string, 'alone' | 'shared' | 'fleet' | 'any' | 'disk'>;
+} as const satisfies Record<string, 'alone' | 'shared' | 'fleet' | 'any' | 'disk' | 'executor'>;
 export type Family = keyof typeof families;
 
 export interface DrillPlan {

@@ -10,6 +10,7 @@ const usage = `npm run lab -- lab/drill/run.ts [options]: does to the app what t
 
   --database          PostgreSQL, a web process and two workers (default: one process with SQLite)
   --fleet             the same processes, with only the faults of a fleet: rolls, drains, requeued runs, a slow database
+  --executor          other processes do the steps, by deploy/executors/processes.json
   --busy              two loops burn both cores beside it
   --each N            faults of each family (default 10; 100 for the whole)
   --least N           of them at least so many in each state of a run (default 1; 8 for the whole)
@@ -25,6 +26,7 @@ const { values } = parseArgs({
   options: {
     database: { type: 'boolean', default: false },
     fleet: { type: 'boolean', default: false },
+    executor: { type: 'boolean', default: false },
     busy: { type: 'boolean', default: false },
     each: { type: 'string', default: '10' },
     least: { type: 'string', default: '1' },
@@ -51,7 +53,11 @@ if (values.help) {
   refuse(`--database and --fleet need PostgreSQL on this machine: ${installCommand(['postgresql'])}`);
 } else {
   const isThere = (family: Family) =>
-    isShared ? families[family] !== 'alone' : families[family] !== 'shared' && families[family] !== 'fleet';
+    families[family] === 'executor'
+      ? values.executor
+      : isShared
+        ? families[family] !== 'alone'
+        : families[family] !== 'shared' && families[family] !== 'fleet';
   const known = (Object.keys(families) as Family[]).filter(isThere);
   const wanted =
     values.families?.split(',').map((name) => name.trim()) ??
@@ -87,6 +93,7 @@ async function once(chosen: readonly Family[], seed: number): Promise<void> {
     folder: resolve(values.folder),
     isShared,
     isBusy: values.busy,
+    usesExecutor: values.executor,
     onFault: (done, { family, state }) =>
       void (done % 10 === 0 && console.log(`${done} faults, the last: ${family}, in ${state}`)),
   });

@@ -7,6 +7,7 @@ import type { RunFacts, Service, World } from './world.ts';
 /** Lengths of each kind of trouble, in turn, in milliseconds. */
 const outagesMs = [2_000, 5_000, 20_000];
 const platformTroubleMs = [1_000, 3_000, 6_000];
+const frozenMs = [1_000, 4_000];
 const diskFullMs = [2_000, 5_000, 9_000];
 /** Shorter and longer than a worker's lease. */
 const drainedMs = [2_000, 12_000];
@@ -67,6 +68,17 @@ export async function strike(
       return troubled(world, 'garbage', turn(platformTroubleMs));
     case 'platform silent':
       return troubled(world, 'silent', silenceMs);
+    case 'executor killed':
+      return signalled(world, 'SIGKILL');
+    case 'executor ended':
+      return signalled(world, 'SIGTERM');
+    case 'executor frozen': {
+      const pids = world.jobs!.pids();
+      world.jobs!.signal(pids, 'SIGSTOP');
+      await sleep(turn(frozenMs));
+      world.jobs!.signal(pids, 'SIGCONT');
+      return { what: 'times', amount: pids.length };
+    }
     case 'app disk full':
       return filled(world.disks.app!, turn(diskFullMs));
     case 'platform disk full':
@@ -94,6 +106,13 @@ export async function prepare(
 function workerOf(world: World, run: RunFacts | undefined): Service {
   const pid = Number(run?.worker?.split(':').at(1));
   return world.workers.find((one) => one.pid === pid) ?? world.workers[0]!;
+}
+
+/** Sends a signal to the jobs that do steps at the moment. */
+async function signalled({ jobs }: World, signal: NodeJS.Signals): Promise<Effect> {
+  const pids = jobs!.pids();
+  jobs!.signal(pids, signal);
+  return { ...once, amount: pids.length };
 }
 
 async function killed(service: Service): Promise<Effect> {

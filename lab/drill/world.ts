@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -62,6 +62,13 @@ export interface World {
     /** Runs the command `ops`, and returns its answer. */
     ops<T>(...args: string[]): Promise<T>;
   } | null;
+  /** Processes that do steps. Null if the app does them itself. */
+  readonly jobs: {
+    /** Of those that live. */
+    pids(): number[];
+    /** Signals them with all that they have started. */
+    signal(pids: readonly number[], signal: NodeJS.Signals): void;
+  } | null;
   readonly disks: { readonly app: SmallDisk | null; readonly sandbox: SmallDisk | null };
   runs(): Promise<RunFacts[]>;
   /** When a process was stopped and went on, in epoch milliseconds. What it was sending arrives afterwards, whoever has the run by then. */
@@ -80,6 +87,8 @@ export interface WorldOptions {
   /** Script of the app. Default: the kit's. */
   readonly appScript?: URL | undefined;
   readonly usesDisks: boolean;
+  /** Steps are done by processes of `deploy/executors/processes.json`. Default false. */
+  readonly usesExecutor?: boolean;
 }
 
 const partBytes = 40_000;
@@ -92,7 +101,13 @@ const runQuery =
   'select id, state, operation_id as "operationId", worker, files, outputs, failure, updated_at as "updatedAt" from runs';
 
 /** Sandbox, proxy, database and app as processes of this machine, on ports that they keep when they start again. */
-export async function startWorld({ folder, isShared, appScript, usesDisks }: WorldOptions): Promise<World> {
+export async function startWorld({
+  folder,
+  isShared,
+  appScript,
+  usesDisks,
+  usesExecutor = false,
+}: WorldOptions): Promise<World> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const unexpectedEnds: string[] = [];
@@ -138,7 +153,10 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     { SANDBOX_API_KEY: apiKey },
   );
   const proxy = await startProxy(sandbox.url);
+  const jobsFolder = join(folder, 'jobs');
+  const webPort = String(await freePort());
   const app = async (name: string, role: 'all' | 'web' | 'worker') => {
+    const port = role === 'worker' ? String(await freePort()) : webPort;
     const dataDir = isShared ? join(folders.app, name) : folders.app;
     mkdirSync(dataDir, { recursive: true });
     return service(name, 'app', appScript ?? new URL('../../src/commands/app.ts', import.meta.url), ['--role', role], {
@@ -147,7 +165,12 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
       APP_SECRET: 'drill'.repeat(8),
       DATA_DIR: dataDir,
       DATABASE_URL: databaseUrl,
-      PORT: String(await freePort()),
+      PORT: port,
+      ...(usesExecutor && {
+        STEP_EXECUTOR: fileURLToPath(new URL('../../deploy/executors/processes.json', import.meta.url)),
+        JOBS_FOLDER: jobsFolder,
+        JOBS_URL: `http://127.0.0.1:${port},http://127.0.0.1:${webPort}`,
+      }),
       POLL_INTERVAL_MS: '2000',
       // So that approved runs wait for their turn, and can be met.
       STEP_CONCURRENCY: '1',
@@ -170,6 +193,7 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
     web,
     workers,
     disks,
+    jobs: usesExecutor ? jobsIn(jobsFolder) : null,
     stops: [],
     logs: folders.logs,
     unexpectedEnds,
@@ -186,10 +210,32 @@ export async function startWorld({ folder, isShared, appScript, usesDisks }: Wor
       for (const one of services.toReversed()) {
         await one.end();
       }
+      const jobs = jobsIn(jobsFolder);
+      jobs.signal(jobs.pids(), 'SIGKILL');
       await proxy.close();
       await cluster?.remove();
       disks.app?.remove();
       disks.sandbox?.remove();
+    },
+  };
+}
+
+/** The jobs of a folder, each the first process of its own session. */
+function jobsIn(folder: string): NonNullable<World['jobs']> {
+  const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
+  return {
+    pids: () =>
+      (existsSync(folder) ? readdirSync(folder) : [])
+        .filter((name) => name.endsWith('.pid'))
+        .map((name) => Number(readFileSync(join(folder, name), 'utf8')))
+        .filter((pid) => pid > 1 && isAlive(pid)),
+    signal(pids, signal) {
+      for (const pid of pids)
+        try {
+          process.kill(-pid, signal);
+        } catch {
+          // It has ended.
+        }
     },
   };
 }

@@ -50,14 +50,16 @@ const shared: readonly Family[] = [
 ];
 
 describe.concurrent('what the world does, in small: one operation and one file for each run, the right bytes, nothing FAILED', () => {
+  const executor = ['executor killed', 'executor ended', 'executor frozen', 'app killed'] as const;
   const fleet = (Object.keys(families) as Family[]).filter((family) => families[family] === 'fleet');
   for (const [name, chosen, isShared, options] of [
     ['one process with SQLite', local, false, {}],
+    ['steps that other processes do', executor, false, {}],
     ['a web process and two workers with PostgreSQL', shared, true, needing('postgresql')],
     ['a fleet and its operator', fleet, true, needing('postgresql')],
   ] as const)
     test(name, { timeout, ...options }, async () => {
-      const result = await drillIn({ families: chosen, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared });
+      const result = await drillIn({ families: chosen, each: 2, leastInEach: 0, seed: 3, silenceMs: 4_000, isShared, usesExecutor: chosen === executor }); // oxfmt-ignore
       expect(result.faults).toEqual([]);
       // A disk cannot be mounted everywhere; the drill says so.
       for (const family of chosen.filter((one) => one in result.did))
