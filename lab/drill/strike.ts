@@ -109,7 +109,7 @@ function workerOf(world: World, run: RunFacts | undefined): Service {
 }
 
 /** Sends a signal to the jobs that do steps at the moment. */
-async function signalled({ jobs }: World, signal: NodeJS.Signals): Promise<Effect> {
+function signalled({ jobs }: World, signal: NodeJS.Signals): Effect {
   const pids = jobs!.pids();
   jobs!.signal(pids, signal);
   return { ...once, amount: pids.length };

@@ -75,6 +75,7 @@ export const appErrors = {
   job_over: { ...ofRequest, fixedBy: 'app', advice: 'End: nobody waits for the job.' },
   job_begun: { ...ofRequest, fixedBy: 'app', advice: 'End: another process has the job.' },
   job_secret_required: { ...ofRequest, fixedBy: 'app', advice: 'Send the token or the session of the job.' },
+  job_output_under_way: { ...ofRequest, fixedBy: 'app', advice: tryRequestLater },
   job_owner_away: { ...ofRequest, fixedBy: 'app', advice: tryRequestLater },
   length_required: { ...ofRequest, fixedBy: 'app', advice: 'Send the size of the file.' },
   outputs_too_large: { ...ofRequest, fixedBy: 'app', advice: 'Send no more than the limit of the job.' },

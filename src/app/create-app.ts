@@ -266,7 +266,7 @@ async function wireApp(
       clearInterval(sweeping);
       await stopWork();
       client.close();
-      await Promise.all([remote?.executor.close(), traces.close()]);
+      await Promise.all([remote?.executor?.close(), traces.close()]);
       await closeStores();
     },
   };
@@ -312,7 +312,7 @@ async function createSteps(
       limits: stepLimits,
     }),
     ...(containers && { containers }),
-    ...(remote && { executor: remote.executor }),
+    ...(remote?.executor && { executor: remote.executor }),
     confinement,
     concurrency: config.stepConcurrency,
     memoryBytes: remote ? undefined : (config.workerMemoryBytes ?? undefined),
@@ -328,19 +328,22 @@ async function createSteps(
 }
 
 interface RemoteSteps {
-  readonly executor: RemoteExecutor;
+  /** Null in a process that takes no runs. */
+  readonly executor: RemoteExecutor | null;
   readonly desk: JobDesk;
 }
 
 /** The executor that gives steps to an engine outside the app, and the desk that serves its jobs. Null if steps run on this machine. */
 async function openRemoteExecutor(
-  { stepExecutor, jobsUrls: [ownUrl, ...others] }: AppConfig,
+  { stepExecutor, role, jobsUrls: [ownUrl, ...others] }: AppConfig,
   records: JobRecords | null,
   log: Logger,
 ): Promise<RemoteSteps | null> {
   if (stepExecutor === null || ownUrl === undefined || records === null) return null;
-  const engine = await openEngine(stepExecutor);
   const desk = new JobDesk(records, ownUrl);
+  // A web process only sends jobs to their owners.
+  if (role === 'web') return { desk, executor: null };
+  const engine = await openEngine(stepExecutor);
   return { desk, executor: new RemoteExecutor({ engine, desk, records, addresses: [ownUrl, ...others], log }) };
 }
 

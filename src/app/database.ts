@@ -129,6 +129,8 @@ export interface StepJobRow {
   name: string;
   token_hash: string;
   session_hash: string | null;
+  /** Digest of what the job does. */
+  sealed_hash: string;
   owner_url: string;
 }
 

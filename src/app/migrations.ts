@@ -190,7 +190,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
     `alter table workers add column cores bigint`,
     `alter table workers add column disk bigint`,
     `create table step_jobs (run_id text not null, part bigint not null, name text not null unique,
-      token_hash text not null, session_hash text, owner_url text not null, primary key (run_id, part))`,
+      token_hash text not null, session_hash text, sealed_hash text not null, owner_url text not null, primary key (run_id, part))`,
     `alter table runs add column grid text`,
   ),
 };

@@ -11,6 +11,7 @@ import { scriptCommand } from '../files/index.ts';
 /** The app's requests are small: a request that arrives slowly only blocks a connection. */
 const requestTimeoutMs = 30_000;
 
+/** Longest time for an output of a job to arrive. */
 const jobRequestTimeoutMs = 6 * 3_600_000;
 
 const usage = `usage: ${scriptCommand('app')} [--role all|web|worker]: your app (src/my-app/app.ts, or the module that MY_APP names)
@@ -47,8 +48,8 @@ export default defineCommand(import.meta, {
       host: config.host,
       port: config.port,
       portSetting: 'PORT',
-      // Outputs of jobs arrive in one request each.
-      requestTimeoutMs: config.stepExecutor === null ? requestTimeoutMs : jobRequestTimeoutMs,
+      // Only a process that has runs takes the outputs of jobs. Each arrives in one request.
+      requestTimeoutMs: config.stepExecutor === null || config.role === 'web' ? requestTimeoutMs : jobRequestTimeoutMs,
       tls: config.tls,
     }).catch(async (error: unknown) => {
       await app.close();

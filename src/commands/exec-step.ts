@@ -22,7 +22,7 @@ TMPDIR             folder for inputs and outputs (default /tmp)
 CONTAINER_ENGINE   program that runs the images of steps (default: none)
 STEP_CONFINEMENT   required, auto or none (default: auto; required with NODE_ENV=production)
 
-Exits 0 when the worker has the result, 1 otherwise. All about it: docs/executors.md`;
+Exits 0 if the worker confirmed the result, 1 otherwise (docs/executors.md)`;
 
 const environment = z.object({
   STEP_JOB_URL: z.url({ protocol: /^https?$/ }),

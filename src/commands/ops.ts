@@ -167,8 +167,32 @@ async function changeOne(
   if (command === 'retry') {
     if (!isFinal(run.state))
       return { isDone: false, note: `is ${run.state}; only a run that has ended can be retried` };
-    const { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation, needs, grid } = run;
-    const asked = { owner, launchId, stepId, stepVersion, parameters, input, estimate, operation, needs, grid };
+    const {
+      owner,
+      launchId,
+      stepId,
+      stepVersion,
+      parameters,
+      input,
+      estimate,
+      operation,
+      needs,
+      grid,
+      memoryLimitBytes,
+    } = run;
+    const asked = {
+      owner,
+      launchId,
+      stepId,
+      stepVersion,
+      parameters,
+      input,
+      estimate,
+      operation,
+      needs,
+      grid,
+      memoryLimitBytes,
+    };
     const again = newRun(asked, Date.now());
     await store.create(again);
     return { isDone: true, note: `retried as ${again.id}` };

@@ -283,6 +283,8 @@ export interface PixelStep<Of extends Bands, Own extends z.ZodRawShape> extends 
   readonly isStored?: boolean;
   /** Each band is read from every input in turn: first `a` of `before`, then `a` of `after`. Default: false. */
   readonly ofEachInput?: boolean;
+  /** False for a `block` that keeps something from strip to strip: its rows are computed by one job. Default true. */
+  readonly isTiled?: boolean;
   /** Number of neighbouring pixels on each side for `window` and `block`. Default: 0. */
   readonly reach?: number;
   /** Default: an estimate from the output types. */
@@ -326,7 +328,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
           },
         }),
     sameGrid: true,
-    ...(!step.python && { isTiled: true }),
+    ...(!step.python && { isTiled: step.isTiled ?? true }),
     ...(step.ofEachInput && {
       needs: (given) => Object.fromEntries(names.map((name) => [name, [String(given[name])]])),
     }),
@@ -368,7 +370,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
 /** Options of `definePixelStep`. */
 const known: ReadonlySet<string> = new Set([
   ...['id', 'version', 'title', 'description', 'cases', 'bands', 'parameters', 'input', 'inputs', 'output', 'isStored'],
-  ...['ofEachInput', 'reach', 'estimate', 'pixel', 'window', 'block', 'python'],
+  ...['ofEachInput', 'reach', 'isTiled', 'estimate', 'pixel', 'window', 'block', 'python'],
 ]);
 
 /** Returns what is wrong with a pixel step and what would be right, or null. */

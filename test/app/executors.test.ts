@@ -1,13 +1,20 @@
 /** Steps that this machine does, and steps that a process elsewhere does: nothing is lost, done twice, or believed. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir, symlink } from 'node:fs/promises';
 import { request } from 'node:http';
+import { brotliCompressSync } from 'node:zlib';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { createLocalExecutor } from '../../src/app/processing/local-executor.ts';
 import { RunReleased } from '../../src/app/processing/step-executor.ts';
-import { attemptName, hashOf } from '../../src/app/execution/sealed-job.ts';
+import { CommandEngine } from '../../src/app/execution/command-engine.ts';
+import { execStep } from '../../src/app/execution/exec-step.ts';
+import { CodeDigests } from '../../src/app/processing/code-digest.ts';
+import { EngineError } from '../../src/app/execution/step-engine.ts';
+import { hashOf, jobName } from '../../src/app/execution/sealed-job.ts';
 import type { StepHost } from '../../src/app/processing/step-host.ts';
 import badSteps from '../support/bad-steps.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { startRemoteExecutor } from '../support/executors.ts';
 import { testFolder } from '../support/folders.ts';
@@ -159,7 +166,8 @@ describe('an executor is believed no more than a child', () => {
     };
     const remote = await startRemoteExecutor(toySteps, { engine });
     const { host, workFolder } = await startStepHost({ definition: toySteps, executor: remote.executor });
-    const { outcome } = attemptOf(host, 'multiply', workFolder);
+    const abort = new AbortController();
+    const { outcome } = attemptOf(host, 'multiply', workFolder, 1, abort.signal);
     await vi.waitFor(() => expect(engine.submit).toHaveBeenCalled(), within);
     const { STEP_JOB_URL: url, STEP_JOB_TOKEN: token } = engine.submit.mock.calls[0]![0].environment;
     const session = 's'.repeat(40);
@@ -170,7 +178,7 @@ describe('an executor is believed no more than a child', () => {
       });
     const post = (path: string, body: unknown, secret = session) =>
       call(path, { method: 'POST', body: JSON.stringify(body) }, secret);
-    return { ...remote, outcome, url, token, session, call, post, stepFolder: join(workFolder, 'step') };
+    return { ...remote, host, abort, outcome, url, token, session, call, post, stepFolder: join(workFolder, 'step') };
   }
   const nothing = {
     ...{ type: 'done', descriptions: [], result: null, gdalVersion: '3.6.2', inputDigests: [], outputs: [] },
@@ -190,9 +198,10 @@ describe('an executor is believed no more than a child', () => {
     expect((await post('/progress', { fraction: 0.5, note: null, printed: [] }, token)).status).toBe(401);
     expect((await post('/progress', { fraction: 0.5, note: null, printed: [] })).status).toBe(204);
     expect((await post('/progress', { fraction: 7, note: null, printed: [] })).status).toBe(400);
-    expect(
-      (await fetch(url.replace(/step-.*/, 'step-000000000000000000000000/begin'), { method: 'POST' })).status,
-    ).toBe(410);
+    const headers = { Authorization: `Bearer ${session}` };
+    const other = url.replace(/step-.*/, 'step-000000000000000000000000');
+    expect((await fetch(`${other}/begin`, { method: 'POST', headers })).status).toBe(410);
+    expect((await fetch(`${other}/begin`, { method: 'POST' })).status).toBe(401);
   });
 
   test('a job says nothing secret', async () => {
@@ -202,7 +211,7 @@ describe('an executor is believed no more than a child', () => {
     expect(sealed).not.toMatch(/api.?key|postgres:|token|password/i);
     const record = (await records.ofRun('a-run'))!;
     expect(JSON.stringify(record)).not.toContain(token);
-    expect(record).toMatchObject({ name: attemptName({ id: 'a-run', claim: 1 }), sessionHash: hashOf(session) });
+    expect(record).toMatchObject({ name: jobName(token), sessionHash: hashOf(session) });
   });
 
   test('it brings nothing but declared outputs, of the size that it says, within the limit', async () => {
@@ -228,11 +237,99 @@ describe('an executor is believed no more than a child', () => {
     await post('/begin', { session }, token);
     const failed = (code: string) => ({
       ...{ type: 'failed', reported: null },
-      found: { code, message: 'it \u001b[31mfailed', limit: null },
+      found: { code, message: 'it \u001b[31mfailed' },
     });
     expect((await post('/result', failed('token_revoked'))).status).toBe(400);
-    expect((await post('/result', failed('job_timeout'))).status).toBe(204);
-    await expect(outcome).rejects.toMatchObject({ code: 'job_timeout', kind: 'input', message: 'it failed' });
+    expect((await post('/result', { ...failed('job_memory_exceeded'), limit: 9e15 })).status).toBe(400);
+    expect((await post('/result', failed('job_memory_exceeded'))).status).toBe(204);
+    // The words and the number are the owner's own.
+    await expect(outcome).rejects.toMatchObject({
+      ...{ code: 'job_memory_exceeded', kind: 'input', data: { limit: 2 * 2 ** 30 } },
+      message: 'the processing used more memory than the 2147483648 bytes it may',
+    });
+  });
+
+  test('what it says of its machine says nothing of this one', async () => {
+    const { token, session, post, outcome, host } = await openJob();
+    await post('/begin', { session }, token);
+    const found = { code: 'job_not_started', message: 'no process' };
+    expect((await post('/result', { type: 'failed', reported: null, found })).status).toBe(204);
+    await expect(outcome).rejects.toMatchObject({ code: 'executor_failed', kind: 'transient' });
+    expect(host.canStartChildren()).toBe(true);
+  });
+
+  test('one output at a time, and nobody without the secret has a body parsed', async () => {
+    const { token, session, url, call, post, stepFolder } = await openJob();
+    await post('/begin', { session }, token);
+    const headers = { Authorization: `Bearer ${session}`, 'Content-Length': 100 };
+    const sending = request(`${url}/outputs/multiplied.tif`, { method: 'PUT', headers });
+    sending.on('error', () => {}).write('ten bytes.');
+    await vi.waitFor(() => expect(readdirSync(stepFolder)).toHaveLength(1), within);
+    expect((await call('/outputs/multiplied.tif', { method: 'PUT', body: 'x' })).status).toBe(503);
+    sending.destroy();
+    await vi.waitFor(
+      async () => expect((await call('/outputs/multiplied.tif', { method: 'PUT', body: 'x' })).status).toBe(204),
+      within,
+    );
+    const body = brotliCompressSync(Buffer.from(`[${'{},'.repeat(1_000_000)}{}]`));
+    const packed = { 'Content-Type': 'application/json', 'Content-Encoding': 'br' };
+    const refused = await fetch(`${url}/result`, { method: 'POST', body, headers: packed });
+    expect(refused.status).toBe(401);
+    expect(
+      (
+        await fetch(`${url}/result`, {
+          method: 'POST',
+          body,
+          headers: { ...packed, ...{ Authorization: `Bearer ${session}` } },
+        })
+      ).status,
+    ).toBe(415);
+  });
+
+  test('a job that was closed while it began is over', async () => {
+    const remote = await openJob();
+    const { records, session, token, post, abort, outcome } = remote;
+    const begin = records.begin.bind(records);
+    records.begin = async (name, hash) => {
+      const isBegun = await begin(name, hash);
+      abort.abort(new Error('enough'));
+      await expect(outcome).rejects.toThrow('enough');
+      return isBegun;
+    };
+    expect((await post('/begin', { session }, token)).status).toBe(410);
+    expect((await post('/progress', { fraction: 0, note: null, printed: [] })).status).toBe(410);
+  });
+
+  test('a job that an engine shows as running for longer than a step may run is too late', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    cleanUpLater(() => vi.useRealTimers());
+    const { token, session, post, outcome } = await openJob();
+    await post('/begin', { session }, token);
+    await post('/progress', { fraction: 0.5, note: null, printed: [] });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    vi.advanceTimersByTime(2 * 3_600_000);
+    await post('/progress', { fraction: 0.5, note: null, printed: [] });
+    await expect(outcome).rejects.toMatchObject({ code: 'job_timeout' });
+  });
+
+  test('a link that a step leaves sends no file of the machine that did it', async () => {
+    const { url, token, outcome, calls } = await openJob();
+    const folder = await testFolder();
+    await execStep({
+      ...{ url, token, steps: toySteps.steps, code: new CodeDigests(toySteps.module), signal: never, log: () => {} },
+      workFolder: join(folder, 'work'),
+      executor: {
+        run: async ({ workFolder }) => {
+          await mkdir(join(workFolder, 'step'), { recursive: true });
+          await symlink('/etc/hostname', join(workFolder, 'step', 'multiplied.tif'));
+          const usage = { cpuSeconds: 0, peakMemoryBytes: 0, place: 'here' };
+          return { answer: { descriptions: [], result: null }, gdalVersion: '3.6.2', usage, sent: new Map() };
+        },
+        close: async () => {},
+      },
+    });
+    await expect(outcome).rejects.toMatchObject({ code: 'job_failed' });
+    expect(calls.filter((call) => call.startsWith('PUT'))).toEqual([]);
   });
 
   test('a summary of another shape is no result', async () => {
@@ -257,5 +354,40 @@ describe('an executor is believed no more than a child', () => {
     await vi.waitFor(() => expect(readdirSync(stepFolder)).toHaveLength(1), within);
     sending.destroy();
     await vi.waitFor(() => expect(readdirSync(stepFolder)).toEqual([]), within);
+  });
+});
+
+describe('an engine with a command line', () => {
+  const templates = { title: 'an engine', submit: ['true'], state: ['true'], states: {}, cancel: ['true'] };
+  const shell = (script: string) => ['sh', '-c', script];
+
+  test('an engine that does not answer has not lost its jobs', async () => {
+    const away = shell('echo "Unable to contact the controller" >&2; exit 1');
+    const engine = new CommandEngine({ ...templates, state: away, cancel: away });
+    await expect(engine.state('step-1')).rejects.toThrow('state ended with 1: Unable to contact the controller');
+    await expect(engine.cancel('step-1')).rejects.toThrow(EngineError);
+    const unknown = new CommandEngine({ ...templates, state: away, states: { unknown: 'Unable to contact' } });
+    expect(await unknown.state('step-1')).toBe('unknown');
+  });
+
+  test('an error has no token, whatever a command prints', async () => {
+    const token = 'the-one-time-token-of-a-job-0123456789';
+    const script = 'env; cat; printenv STEP_JOB_TOKEN | tr -d "\\n" | base64; exit 2';
+    const engine = new CommandEngine({ ...templates, submit: shell(script), input: { token: '{token}' } });
+    const environment = { STEP_JOB_URL: 'http://127.0.0.1:1/jobs/x', STEP_JOB_TOKEN: token };
+    const sizes = { memoryBytes: 1, cores: 1, timeoutMs: 1, diskBytes: 1, label: null };
+    const error = await engine.submit({ name: 'step-1', environment, ...sizes }).catch((caught: unknown) => caught);
+    expect(String(error)).toContain('submit ended with 2');
+    for (const part of [token, token.slice(-20), Buffer.from(token).toString('base64').slice(0, 40)])
+      expect(String(error)).not.toContain(part);
+  });
+
+  test('a command gets none of the variables of the app but those that are listed', async () => {
+    const engine = new CommandEngine(
+      { ...templates, state: shell('echo "[$SLURM_CONF] [$PLATFORM_API_KEY]"; false'), environment: ['SLURM_CONF'] },
+      { PATH: process.env['PATH'], PLATFORM_API_KEY: 'secret-key', SLURM_CONF: '/etc/slurm' },
+    );
+    const said = String(await engine.state('step-1').catch((error: unknown) => error));
+    expect(said).toContain('[/etc/slurm] []');
   });
 });

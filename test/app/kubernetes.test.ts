@@ -71,10 +71,15 @@ describe('a job and its pod', () => {
     const made = api.jobs.get(job.name)!;
     expect(JSON.stringify(made)).not.toContain('the-token');
     const [step] = made.spec!.template.spec!.containers;
-    expect(step!.resources!.limits).toEqual({ cpu: '2', memory: '2560Mi', 'nvidia.com/gpu': '1' });
+    expect(step!.resources!.limits).toEqual({
+      ...{ cpu: '2', memory: '2560Mi', 'ephemeral-storage': '1024Mi', 'nvidia.com/gpu': '1' },
+    });
     expect(step!.envFrom).toEqual([{ secretRef: { name: job.name } }]);
     expect(step!.securityContext).toMatchObject({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true });
-    expect(made.spec).toMatchObject({ backoffLimit: 0, activeDeadlineSeconds: 3_600 });
+    expect(made.spec).toMatchObject({ backoffLimit: 0 });
+    // Of the pod, so that the wait for a node does not count.
+    expect(made.spec!.activeDeadlineSeconds).toBeUndefined();
+    expect(made.spec!.template.spec).toMatchObject({ activeDeadlineSeconds: 3_600, enableServiceLinks: false });
     const secret = api.secrets.get(job.name)!;
     expect(secret.stringData).toEqual(job.environment);
     expect(secret.metadata!.ownerReferences).toMatchObject([{ kind: 'Job', name: job.name, uid: made.metadata!.uid }]);

@@ -39,14 +39,22 @@ const mib = 1024 ** 2;
 const secretPlaceholder = /\{token\}/;
 
 /** Describes a placeholder that is not allowed where it is. Null if there is none. */
-export function placeholderProblem({ submit, state, cancel, logs = [], run = [] }: ParsedTemplates): string | null {
-  if ([submit, state, cancel, logs, run].flat().some((argument) => secretPlaceholder.test(argument)))
+export function placeholderProblem({
+  submit,
+  input,
+  state,
+  cancel,
+  logs = [],
+  run = [],
+}: ParsedTemplates): string | null {
+  const commands = [submit, state, cancel, logs, run].flat().join(' ');
+  if (secretPlaceholder.test(commands))
     return '{token} may stand in `input` only: everybody on a machine can read its command lines';
-  for (const argument of [submit, state, cancel, logs].flat())
-    for (const [, name = ''] of argument.matchAll(/\{(\w+)\}/g))
-      if (!placeholders.has(name))
-        return `there is no placeholder {${name}}; there are {${[...placeholders].join('}, {')}}`;
-  return null;
+  const names = [...`${commands} ${JSON.stringify(input ?? '')}`.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  const unknown = names.find((name) => name !== 'token' && !placeholders.has(name));
+  return unknown === undefined
+    ? null
+    : `there is no placeholder {${unknown}}; there are {${[...placeholders].join('}, {')}}`;
 }
 
 const placeholders = new Set(['name', 'memoryMiB', 'memoryBytes', 'cores', 'minutes', 'seconds', 'diskMiB', 'label', 'command', 'url']); // oxfmt-ignore
@@ -85,21 +93,23 @@ export class CommandEngine implements StepEngine {
     };
     const text = input === undefined ? '' : asText(filledDeep(input, { ...values, token }));
     const { code, output } = await this.#run(filledAll(submit, values), { ...job.environment }, text);
-    if (code !== 0)
-      throw new EngineError(`submit ended with ${code}: ${lastLines(output).replaceAll(token, '[token]')}`);
+    if (code !== 0) throw new EngineError(`submit ended with ${code}: ${lastLines(withoutToken(output, token))}`);
   }
 
   async state(name: string): Promise<EngineState> {
-    const { output } = await this.#run(filledAll(this.#templates.state, { name }));
+    const { code, output } = await this.#run(filledAll(this.#templates.state, { name }));
     for (const state of engineStates) {
       const source = this.#templates.states[state];
       if (source !== undefined && new RegExp(source, 'm').test(output)) return state;
     }
+    // An engine that does not answer has not lost its jobs.
+    if (code !== 0) throw new EngineError(`state ended with ${code}: ${lastLines(output)}`);
     return 'unknown';
   }
 
   async cancel(name: string): Promise<void> {
-    await this.#run(filledAll(this.#templates.cancel, { name }));
+    const { code, output } = await this.#run(filledAll(this.#templates.cancel, { name }));
+    if (code !== 0) throw new EngineError(`cancel ended with ${code}: ${lastLines(output)}`);
   }
 
   async logs(name: string): Promise<string> {
@@ -114,11 +124,11 @@ export class CommandEngine implements StepEngine {
     input = '',
   ): Promise<{ code: number | null; output: string }> {
     return new Promise((resolve, reject) => {
+      // A group of its own, so that what it has started ends with it.
       const child = spawn(program, args, {
         env: { ...this.#environment, ...more },
         stdio: ['pipe', 'pipe', 'pipe'],
-        timeout: answerWithinMs,
-        killSignal: 'SIGKILL',
+        detached: true,
       });
       let output = '';
       for (const stream of [child.stdout, child.stderr])
@@ -126,12 +136,17 @@ export class CommandEngine implements StepEngine {
           if (output.length < mostBytes) output += text;
         });
       child.stdin.on('error', () => {}).end(input);
-      child.once('error', (error) =>
-        reject(new EngineError(`${program} could not start (${codeOf(error) ?? 'unknown'})`)),
-      );
-      child.once('close', (code, signal) => {
-        if (signal === null) resolve({ code, output });
-        else reject(new EngineError(`${program} did not end within ${answerWithinMs / 1_000} s`));
+      const late = setTimeout(() => {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+        reject(new EngineError(`${program} did not end within ${answerWithinMs / 1_000} s`));
+      }, answerWithinMs);
+      child.once('error', (error) => {
+        clearTimeout(late);
+        reject(new EngineError(`${program} could not start (${codeOf(error) ?? 'unknown'})`));
+      });
+      child.once('close', (code) => {
+        clearTimeout(late);
+        resolve({ code, output });
       });
     });
   }
@@ -167,6 +182,12 @@ function filledAll(template: readonly string[], values: Readonly<Record<string, 
   return template
     .filter((argument) => values['label'] !== null || !argument.includes('{label}'))
     .map((argument) => filled(argument, values));
+}
+
+/** A command may print its input or environment, also in base64. */
+function withoutToken(output: string, token: string): string {
+  const encoded = Buffer.from(token).toString('base64').replace(/=+$/, '');
+  return output.replaceAll(token, '[token]').replaceAll(encoded, '[token]');
 }
 
 /** The end of a command's output, on one line. */

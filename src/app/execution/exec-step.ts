@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream, openAsBlob } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
-import { ChildJobError, FileDigests, ReportedJobError } from '../../child/index.ts';
-import { messageOf } from '../../files/index.ts';
+import { ChildJobError, FileDigests, ReportedJobError, type ChildLimits } from '../../child/index.ts';
+import { messageOf, movePlainFile } from '../../files/index.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
 import type { CodeDigests } from '../processing/code-digest.ts';
 import type { Source } from '../processing/fetch-sources.ts';
@@ -43,9 +43,14 @@ const defaultPatienceMs = 15 * 60_000;
 const pauseMs = { first: 500, most: 15_000 };
 const reportEveryMs = 1_000;
 const mostLines = 200;
+/** The owner takes no larger picture. */
+const mostPictureBytes = 2 * 1024 ** 2;
 
 /** Nobody waits for this job any more, or another process has begun it. */
 export class JobOverError extends Error {}
+
+/** The owner refuses a call, and would refuse a repeat. */
+class RefusedError extends Error {}
 
 /**
  * Does one sealed job: fetches the inputs from the owner of the run, runs the step as a worker would, and sends the outputs back.
@@ -53,8 +58,15 @@ export class JobOverError extends Error {}
  */
 export async function execStep(options: ExecStepOptions): Promise<void> {
   const calls = new OwnerCalls(options);
-  const job = await calls.begin();
-  options.log(`began ${job.attempt}: ${job.step.id} ${job.step.version}`);
+  const begun = sealedJob.safeParse(await calls.begin());
+  if (!begun.success) {
+    // The owner has another release, whose jobs look different.
+    await calls.answer(failedBy('executor_differs', 'the executor cannot read the job of this release of the app'), '');
+    return;
+  }
+  const job = begun.data;
+  calls.know(job.addresses);
+  options.log(`began ${job.name}: ${job.step.id} ${job.step.version}`);
   const over = new AbortController();
   const signal = AbortSignal.any([options.signal, over.signal]);
   const reports = new Reports(calls, (reason) => over.abort(reason));
@@ -64,7 +76,11 @@ export async function execStep(options: ExecStepOptions): Promise<void> {
       return failed(error, options.signal);
     });
     await reports.end();
-    await calls.answer(result, join(options.workFolder, 'step'));
+    await calls.answer(result, join(options.workFolder, 'out')).catch(async (error: unknown) => {
+      if (!(error instanceof RefusedError)) throw error;
+      // The owner takes the outputs or the result under no circumstances, so it gets the reason.
+      await calls.answer(failedBy('executor_failed', error.message), '');
+    });
     options.log(result.type === 'done' ? 'delivered' : `failed: ${result.found?.code ?? result.reported?.code}`);
   } finally {
     await reports.end();
@@ -82,7 +98,9 @@ async function workOn(
   const sources = await fetchInputs(job, calls, join(workFolder, 'input'), signal);
   const digests = new FileDigests();
   try {
-    const inputDigests = digests.of(sources.flatMap(({ paths }) => paths)).then((all) => all.map((one) => one.sha256));
+    const inputDigests = digests
+      .of(sources.flatMap(({ paths }) => paths))
+      .then((all) => all.map(({ sha256 }) => sha256));
     inputDigests.catch(() => {});
     const executed = await executor.run(
       {
@@ -90,7 +108,7 @@ async function workOn(
         parameters: job.parameters,
         provenance: job.provenance,
         ...(job.tile && { tile: job.tile }),
-        limits: Object.fromEntries(Object.entries(job.limits)),
+        limits: job.limits as ChildLimits,
       },
       {
         signal,
@@ -98,7 +116,7 @@ async function workOn(
         onPrinted: (line) => reports.printed(line),
       },
     );
-    const outputs = await measureOutputs(step, join(workFolder, 'step'), digests);
+    const outputs = await measureOutputs(step, workFolder, digests);
     return done(executed, await inputDigests, outputs);
   } finally {
     await digests.close();
@@ -155,12 +173,21 @@ interface MeasuredOutput {
 }
 
 /** The child is gone, so that nothing changes the files any more. */
-async function measureOutputs(step: AnyStep, folder: string, digests: FileDigests): Promise<MeasuredOutput[]> {
+async function measureOutputs(step: AnyStep, workFolder: string, digests: FileDigests): Promise<MeasuredOutput[]> {
+  const [from, to] = [join(workFolder, 'step'), join(workFolder, 'out')];
   const names: string[] = [];
-  for (const [, { fileName }] of outputsOf(step))
-    if ((await statOrNull(join(folder, fileName)))?.isFile()) names.push(fileName);
-  const found = await digests.of(names.map((name) => join(folder, name)));
-  return found.map((digest, i) => ({ fileName: names[i] ?? '', ...digest }));
+  for (const [, { fileName }] of outputsOf(step)) {
+    const isThere = await lstat(join(from, fileName)).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere) continue;
+    // A link would lead to files of this machine.
+    await movePlainFile(join(from, fileName), join(to, fileName));
+    names.push(fileName);
+  }
+  const measured = await digests.of(names.map((name) => join(to, name)));
+  return measured.map((digest, i) => ({ fileName: names[i] ?? '', ...digest }));
 }
 
 function done(
@@ -173,7 +200,10 @@ function done(
   return {
     type: 'done',
     descriptions: descriptions ?? [],
-    result: picture instanceof Uint8Array ? { summary, picture: Buffer.from(picture).toString('base64') } : null,
+    result:
+      picture instanceof Uint8Array && picture.length <= mostPictureBytes
+        ? { summary, picture: Buffer.from(picture).toString('base64') }
+        : null,
     gdalVersion,
     usage: { ...usage, peakMemoryBytes: Math.round(usage.peakMemoryBytes) },
     inputDigests: [...inputDigests],
@@ -181,14 +211,15 @@ function done(
   };
 }
 
+const failedBy = (code: HostCode, message: string): JobResult => ({
+  ...{ type: 'failed', reported: null },
+  found: { code, message: message.slice(0, 2_000) },
+});
+
 function failed(error: unknown, stopped: AbortSignal): JobResult {
-  const found = (code: HostCode, message: string, limit: unknown = null): JobResult => ({
-    type: 'failed',
-    found: { code, message: message.slice(0, 2_000), limit: typeof limit === 'number' ? limit : null },
-    reported: null,
-  });
+  const found = (code: HostCode, message: string): JobResult => failedBy(code, message);
   if (stopped.aborted) return found('executor_stopped', 'the executor had to stop, and the app tries again');
-  if (error instanceof ChildJobError) return found(asHostCode(error.code), error.message, error.data['limit']);
+  if (error instanceof ChildJobError) return found(asHostCode(error.code), error.message);
   if (error instanceof ReportedJobError) {
     const { claimedKind: kind, code, message, childStack: stack } = error;
     return { type: 'failed', found: null, reported: { kind, code, message, stack } };
@@ -217,6 +248,7 @@ class Reports {
         .catch((error: unknown) => {
           // Progress that is lost does no harm. A job that is over ends the work.
           if (error instanceof JobOverError) onOver(error);
+          else this.#calls.turn();
         })
         .finally(() => (this.#sending = null));
     }, reportEveryMs);
@@ -258,13 +290,23 @@ class OwnerCalls {
     this.#patienceMs = patienceMs;
   }
 
-  async begin(): Promise<SealedJob> {
+  /** Begins the job. Returns it as it came. */
+  async begin(): Promise<unknown> {
     const session = randomBytes(32).toString('base64url');
     const response = await this.#repeat(() => this.#call('/begin', { method: 'POST', ...jsonBody({ session }) }));
-    const job = sealedJob.parse(await response.json());
+    const job: unknown = await response.json();
     this.#secret = session;
-    this.#addresses.push(...job.addresses.map((address) => new URL(address).origin));
     return job;
+  }
+
+  /** Adds addresses of processes that know where the owner is. */
+  know(addresses: readonly string[]): void {
+    this.#addresses.push(...addresses.map((address) => new URL(address).origin));
+  }
+
+  /** The next call goes to another process, which may know where the owner is. */
+  turn(): void {
+    this.#addresses.push(...this.#addresses.splice(0, 1));
   }
 
   /** Fetches a file, from where an earlier try ended. */
@@ -279,9 +321,15 @@ class OwnerCalls {
       });
       if (!response.body) throw new Error('the owner sent no input');
       const flags = response.status === 206 ? 'a' : 'w';
-      await pipeline(Readable.fromWeb(response.body), createWriteStream(path, { flags }), { signal });
-      const { size } = await stat(path);
-      if (size !== sizeBytes) throw new Error(`the input has ${sizeBytes} bytes, and ${size} came`);
+      let left = sizeBytes - (response.status === 206 ? from : 0);
+      const bounded = async function* (chunks: AsyncIterable<Buffer>) {
+        for await (const chunk of chunks) {
+          if ((left -= chunk.length) < 0) throw new Error('the input is longer than the owner said');
+          yield chunk;
+        }
+      };
+      await pipeline(Readable.fromWeb(response.body), bounded, createWriteStream(path, { flags }), { signal });
+      if (left !== 0) throw new Error(`${left} bytes of the input did not come`);
     });
   }
 
@@ -316,9 +364,14 @@ class OwnerCalls {
       try {
         return await call();
       } catch (error) {
-        if (error instanceof JobOverError || isAbort(error) || performance.now() + pause > untilMs) throw error;
-        // The next try asks another process, which may know where the owner is.
-        this.#addresses.push(...this.#addresses.splice(0, 1));
+        if (
+          error instanceof JobOverError ||
+          error instanceof RefusedError ||
+          isAbort(error) ||
+          performance.now() + pause > untilMs
+        )
+          throw error;
+        this.turn();
       }
       await sleep(pause);
     }
@@ -334,11 +387,16 @@ class OwnerCalls {
       await response.body?.cancel();
       const location = response.headers.get('location');
       if (response.status === 307 && location !== null && redirects < 3) {
-        const { origin } = new URL(location);
+        const { origin, protocol } = new URL(location);
+        if (protocol !== new URL(address).protocol)
+          throw new JobOverError('the owner is at an address of another kind');
         this.#addresses = [origin, ...this.#addresses.filter((known) => known !== origin)];
         continue;
       }
-      if ([401, 409, 410].includes(response.status)) throw new JobOverError(`the owner answered ${response.status}`);
+      const { status } = response;
+      if ([401, 409, 410].includes(status)) throw new JobOverError(`the owner answered ${status}`);
+      if (status >= 400 && status < 500 && ![404, 408, 429].includes(status))
+        throw new RefusedError(`the owner answered ${status}`);
       throw new Error(`the owner answered ${response.status}`);
     }
   }

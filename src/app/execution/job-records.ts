@@ -10,6 +10,8 @@ export interface JobRecord {
   /** Digests of the one-time token, and of the session that it was exchanged for. Null until then. */
   readonly tokenHash: string;
   readonly sessionHash: string | null;
+  /** Digest of what the job does. */
+  readonly sealedHash: string;
   /** Address of the process that has the run. */
   readonly ownerUrl: string;
 }
@@ -38,8 +40,10 @@ export class JobRecords {
   }
 
   /** Replaces the record of the run's earlier attempt. */
-  async put({ runId, part, name, tokenHash, sessionHash, ownerUrl }: JobRecord): Promise<void> {
-    const columns = { name, token_hash: tokenHash, session_hash: sessionHash, owner_url: ownerUrl };
+  async put({ runId, part, name, tokenHash, sessionHash, sealedHash, ownerUrl }: JobRecord): Promise<void> {
+    const columns = {
+      ...{ name, token_hash: tokenHash, session_hash: sessionHash, sealed_hash: sealedHash, owner_url: ownerUrl },
+    };
     await this.#database
       .insertInto('step_jobs')
       .values({ run_id: runId, part, ...columns })
@@ -47,13 +51,24 @@ export class JobRecords {
       .execute();
   }
 
-  /** Exchanges the token for a session. False if that has happened before. */
+  /** Takes over the job of an earlier owner. Null if there is no such job any more. */
+  async takeOver(name: string, ownerUrl: string): Promise<JobRecord | null> {
+    const row = await this.#database
+      .updateTable('step_jobs')
+      .set({ owner_url: ownerUrl })
+      .where('name', '=', name)
+      .returningAll()
+      .executeTakeFirst();
+    return row ? fromRow(row) : null;
+  }
+
+  /** Exchanges the token for a session. False if that has happened before, with another session. */
   async begin(name: string, sessionHash: string): Promise<boolean> {
     const { numUpdatedRows } = await this.#database
       .updateTable('step_jobs')
       .set({ session_hash: sessionHash })
       .where('name', '=', name)
-      .where('session_hash', 'is', null)
+      .where((of) => of.or([of('session_hash', 'is', null), of('session_hash', '=', sessionHash)]))
       .executeTakeFirst();
     return numUpdatedRows > 0n;
   }
@@ -62,12 +77,12 @@ export class JobRecords {
     await this.#database.deleteFrom('step_jobs').where('name', '=', name).execute();
   }
 
-  /** Names of jobs whose run has ended or is gone. */
-  async ofEndedRuns(): Promise<string[]> {
+  /** Jobs whose run has ended or is gone. */
+  async ofEndedRuns(): Promise<JobRecord[]> {
     const unfinished = runStates.filter((state) => !isFinal(state));
     const rows = await this.#database
       .selectFrom('step_jobs')
-      .select('name')
+      .selectAll()
       .where((of) =>
         of.not(
           of.exists(
@@ -80,7 +95,7 @@ export class JobRecords {
         ),
       )
       .execute();
-    return rows.map(({ name }) => name);
+    return rows.map(fromRow);
   }
 }
 
@@ -90,5 +105,6 @@ const fromRow = (row: StepJobRow): JobRecord => ({
   name: row.name,
   tokenHash: row.token_hash,
   sessionHash: row.session_hash,
+  sealedHash: row.sealed_hash,
   ownerUrl: row.owner_url,
 });

@@ -7,6 +7,7 @@ import {
   type V1Pod,
   type V1PodSpec,
 } from '@kubernetes/client-node';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../../files/index.ts';
 import { plainText } from '../../child/index.ts';
 import { EngineError, type EngineJob, type EngineState, type StepEngine } from './step-engine.ts';
@@ -30,6 +31,9 @@ export interface KubernetesSettings {
 /** Kubernetes removes a job that has ended after this time. */
 const keptSeconds = 600;
 const pollMs = 1_000;
+const mib = 1024 ** 2;
+const logBytes = 16_384;
+const answerWithinMs = 30_000;
 /** The watch begins again after this time if the API server ended it with an error. */
 const watchAgainMs = 2_000;
 const managedBy = 'app.kubernetes.io/managed-by';
@@ -65,12 +69,13 @@ export class KubernetesEngine implements StepEngine {
       () => this.#core.listNamespacedPod({ namespace, labelSelector }),
       labelSelector,
     );
-    this.#pods.on('connect', () => (this.#watchError = null));
+    // A connection says nothing yet: only a pod or a list shows that the watch works.
+    this.#pods.on('change', () => (this.#watchError = null));
     this.#pods.on('error', (error: unknown) => {
       this.#watchError = error;
       clearTimeout(this.#again);
       // After 410 Gone the informer lists the pods again by itself.
-      if (!this.#isClosed) this.#again = setTimeout(() => void this.#pods.start(), watchAgainMs).unref();
+      if (!this.#isClosed) this.#again = setTimeout(() => void this.#start(), watchAgainMs).unref();
     });
   }
 
@@ -88,7 +93,6 @@ export class KubernetesEngine implements StepEngine {
           spec: {
             backoffLimit: 0,
             ttlSecondsAfterFinished: keptSeconds,
-            activeDeadlineSeconds: Math.ceil(job.timeoutMs / 1_000),
             template: { metadata: { labels }, spec: this.#podOf(job) },
           },
         },
@@ -139,7 +143,11 @@ export class KubernetesEngine implements StepEngine {
     const pod = this.#podOfJob(name)?.metadata?.name;
     if (pod === undefined) return '';
     const { namespace } = this.#settings;
-    return plainText(await asked(() => this.#core.readNamespacedPodLog({ namespace, name: pod, tailLines: 20 }), ''));
+    const log = await asked(
+      () => this.#core.readNamespacedPodLog({ namespace, name: pod, tailLines: 20, limitBytes: logBytes }),
+      '',
+    );
+    return plainText(log.slice(-2_000));
   }
 
   async close(): Promise<void> {
@@ -149,22 +157,44 @@ export class KubernetesEngine implements StepEngine {
   }
 
   #watch(): Promise<void> {
-    return (this.#begun ??= this.#pods.start());
+    return (this.#begun ??= this.#start());
+  }
+
+  /** Lists the pods, and follows them from then on. */
+  async #start(): Promise<void> {
+    const before = this.#watchError;
+    try {
+      await this.#pods.start();
+      // An error meanwhile has replaced the earlier one.
+      if (this.#watchError === before) this.#watchError = null;
+    } catch (error) {
+      this.#watchError = error;
+      if (!this.#isClosed) this.#again = setTimeout(() => void this.#start(), watchAgainMs).unref();
+    }
   }
 
   #podOfJob(name: string): V1Pod | undefined {
     return this.#pods.list(this.#settings.namespace).find(({ metadata }) => metadata?.labels?.[jobLabel] === name);
   }
 
-  #podOf({ name, memoryBytes, cores, label }: EngineJob): V1PodSpec {
+  #podOf({ name, memoryBytes, cores, label, timeoutMs, diskBytes }: EngineJob): V1PodSpec {
     const { pod, labels = {} } = this.#settings;
     const { limits = {}, ...more } = label === null ? {} : (labels[label] ?? { nodeSelector: { [nodeLabel]: label } });
     const [container, ...others] = pod.containers;
-    const resources = { cpu: String(cores), memory: `${Math.ceil(memoryBytes / 1024 ** 2)}Mi`, ...limits };
+    const resources = {
+      cpu: String(cores),
+      memory: `${Math.ceil(memoryBytes / mib)}Mi`,
+      'ephemeral-storage': `${Math.ceil(diskBytes / mib)}Mi`,
+      ...limits,
+    };
     return {
       ...pod,
       ...more,
       restartPolicy: 'Never',
+      // Of the pod: the wait for a node does not count.
+      activeDeadlineSeconds: Math.ceil(timeoutMs / 1_000),
+      // The environment would name every service of the namespace.
+      enableServiceLinks: false,
       containers: [
         {
           ...container,
@@ -198,7 +228,11 @@ function stateOfPod({ status, metadata }: V1Pod): EngineState | null {
 /** Calls the API. A 404 is `absent`, if that is given. Rejects with `EngineError`. */
 async function asked<T, Absent = never>(call: () => Promise<T>, ...absent: [Absent?]): Promise<T | Absent> {
   try {
-    return await call();
+    const late = sleep(answerWithinMs, undefined, { ref: false }).then(() => {
+      throw new EngineError(`the API server did not answer within ${answerWithinMs / 1_000} s`);
+    });
+    late.catch(() => {});
+    return await Promise.race([call(), late]);
   } catch (error) {
     if (absent.length > 0 && error instanceof ApiException && error.code === 404) return absent[0] as Absent;
     throw asEngineError(error);

@@ -9,15 +9,13 @@ import type { UnhashedInputs } from '../processing/input-digests.ts';
 import type { ProvenanceKnown } from '../processing/provenance.ts';
 import type { ParameterValue } from '../processing/step-parameters.ts';
 
-/** Name of an attempt. Every engine accepts it as the name of a job. */
-const attemptPattern = /^step-[0-9a-f]{24}$/;
+/** Name of a job. Every engine accepts it. */
+const namePattern = /^step-[0-9a-f]{24}$/;
 
-export const isAttemptName = (name: string): boolean => attemptPattern.test(name);
+export const isJobName = (name: string): boolean => namePattern.test(name);
 
-/** The same attempt at a run, or at one of its tiles, has the same name in every process, so that a later owner of the run finds its job. */
-export function attemptName({ id, claim }: { readonly id: string; readonly claim: number }, tile = 0): string {
-  return `step-${createHash('sha256').update(`${id} ${claim} ${tile}`).digest('hex').slice(0, 24)}`;
-}
+/** The name of the job with this token. Each attempt has another one, since engines may keep a job of the same name for a while. */
+export const jobName = (token: string): string => `step-${hashOf(token).slice(0, 24)}`;
 
 export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
@@ -37,7 +35,7 @@ const bytes = z.int().min(0);
 /** Everything that an executor needs to do a step: its code's digest, parameters, input files by their number, and limits. */
 export const sealedJob = z.strictObject({
   format: z.literal(1),
-  attempt: z.string().regex(attemptPattern),
+  name: z.string().regex(namePattern),
   /** Further addresses of processes that know where the run's owner is, if the first does not answer. */
   addresses: z.array(z.url()).max(10),
   step: z.strictObject({ id: z.string(), version: z.string(), code: sha256 }),
@@ -76,7 +74,12 @@ export type SealedJob = z.output<typeof sealedJob>;
 /** Body of the first call, which carries the one-time token. The secret `session` authorizes all calls after it. A repeat with the same session gets the same answer. */
 export const jobBeginning = z.strictObject({ session: z.string().min(32).max(100) });
 
-const text = (most: number) => z.string().max(most).transform(plainText);
+/** One line without control characters. */
+const text = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .transform((value) => plainText(value).replaceAll(/\s*\n\s*/g, ' '));
 
 export const progressReport = z.strictObject({
   fraction: z.number().min(0).max(1),
@@ -102,12 +105,7 @@ export type HostCode = z.output<typeof hostCode>;
 /** The code of a finding. A code that no executor may send becomes the general one. */
 export const asHostCode = (code: string): HostCode => hostCode.safeParse(code).data ?? 'executor_failed';
 
-/** Failures that may pass at another place or time. They never depend on what the executor says of their kind. */
-export const transientCodes: ReadonlySet<string> = new Set<HostCode>([
-  ...(['job_not_started', 'disk_full', 'executor_differs', 'executor_stopped', 'executor_failed'] as const),
-]);
-
-/** The end of a job, as its executor tells it: the owner believes none of it that it can measure. */
+/** The end of a job, as its executor reports it. The owner measures itself what it can measure. */
 export const jobResult = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('done'),
@@ -122,13 +120,13 @@ export const jobResult = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('failed'),
     /** The finding of the executor's host. Null if the step's process has reported the failure. */
-    found: z.strictObject({ code: hostCode, message: text(2_000), limit: z.number().nullable() }).nullable(),
+    found: z.strictObject({ code: hostCode, message: text(2_000) }).nullable(),
     reported: z
       .strictObject({
         kind: z.enum(['input', 'transient', 'bug']),
         code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
         message: text(16_384),
-        stack: text(16_384).nullable(),
+        stack: z.string().max(16_384).transform(plainText).nullable(),
       })
       .nullable(),
   }),

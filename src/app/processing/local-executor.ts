@@ -34,7 +34,8 @@ export interface LocalExecutorOptions {
 export function createLocalExecutor(options: LocalExecutorOptions): StepExecutor {
   const { inChild = runInChild, confinement } = options;
   return {
-    async run({ step, sources, workFolder, limits, ...task }, { signal, onProgress, onPrinted }) {
+    async run({ step, sources, workFolder, limits, ...task }, { signal, onProgress, onPrinted, onBegun }) {
+      onBegun?.();
       const stepFolder = join(workFolder, 'step');
       const containerFolder = join(workFolder, 'container');
       const parts = task.tile?.type === 'whole' ? task.tile.parts : [];

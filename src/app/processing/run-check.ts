@@ -16,9 +16,9 @@ export interface CheckedStep {
   readonly parameters: StepParameters;
   /** Null where the step makes none, or nothing is known of the input. */
   readonly estimate: StepEstimate | null;
-  /** Reasons why the run may still fail, in sentences. */
   /** Size of the raster of a step whose rows several jobs can compute. Null if the step cannot, or nothing is known of the input. */
   readonly grid?: RasterSize | null;
+  /** Reasons why the run may still fail, in sentences. */
   readonly warnings: readonly string[];
 }
 

@@ -34,6 +34,8 @@ export interface ExecutorOptions {
   /** Aborted with `RunReleased` if the run continues elsewhere: work outside this process then goes on. Any other reason ends the work. */
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number, note: string | null) => void;
+  /** Called when the work begins at its place. */
+  readonly onBegun?: (() => void) | undefined;
   readonly onPrinted?: ((line: string) => void) | undefined;
 }
 

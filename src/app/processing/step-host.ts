@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { didYouMean } from '../../contract/did-you-mean.ts';
 import { KitError } from '../../contract/index.ts';
@@ -127,15 +128,17 @@ export function createStepHost(options: StepHostOptions): StepHost {
   const { inChild = runInChild } = options;
   const local = createLocalExecutor({ ...options, module: options.definition.module });
   const executor = options.executor ?? local;
+  const localAtOnce = options.executor ? Math.min(options.concurrency, availableParallelism()) : options.concurrency;
   const queue = new FairQueue(options.concurrency, options.memoryBytes);
   /** Wholes that this machine makes of tiles that were computed elsewhere. */
   const assemblies = new FairQueue(assembliesAtOnce);
   /** Runs that hold an input of the platform: so many wait for their step, beside those that run. The others hold nothing yet. */
-  const withInput = new FairQueue(2 * options.concurrency);
+  const withInput = new FairQueue(options.concurrency + localAtOnce);
   const code = new CodeDigests(options.definition.module);
   const find = (stepId: string) => findStep(steps, stepId);
-  const fetchSources = sourceFetcher(options);
-  const check = runCheck(options, find, inChild);
+  // These use this machine, whatever an engine has.
+  const fetchSources = sourceFetcher({ ...options, concurrency: localAtOnce });
+  const check = runCheck({ ...options, concurrency: localAtOnce }, find, inChild);
 
   let lacksProcesses = false;
 
@@ -170,26 +173,27 @@ export function createStepHost(options: StepHostOptions): StepHost {
     const memoryBytes = memoryLimitOf(task, step);
     /** Runs the step, or a part of it, when there is a place for it. */
     const execute = (
-      given: StepExecutor,
+      by: StepExecutor,
       more: Pick<ExecutorTask, 'workFolder' | 'tile'>,
-      { onBegun = () => {}, ...running }: ExecutorOptions & { readonly onBegun?: () => void },
-    ) =>
-      (given === executor ? queue : assemblies).run(
+      running: ExecutorOptions,
+    ): Promise<ExecutedStep> =>
+      (by === executor ? queue : assemblies).run(
         task.owner,
         async () => {
-          onBegun();
-          const own = { ...options, limits: { ...options.limits, memoryBytes } };
+          // The parts of other tiles count, too.
+          const heldBytes = more.tile ? await folderBytes(join(workFolder, 'tiles')) : 0;
+          const diskBytes = Math.max(1, (options.limits?.diskBytes ?? defaultLimits.diskBytes) - heldBytes);
+          const own = { ...options, limits: { ...options.limits, memoryBytes, diskBytes } };
           const { limits, isCut } = await limitsNow(own, more.workFolder);
-          return given.run({ ...executorTask, limits, ...more }, running).then(
-            (done) => {
-              lacksProcesses = false;
-              return done;
-            },
-            (error: unknown) => {
-              lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
-              throw isCut ? becauseOfOthers(error) : error;
-            },
-          );
+          try {
+            const executed = await by.run({ ...executorTask, limits, ...more }, running);
+            if (by === local) lacksProcesses = false;
+            return executed;
+          } catch (error) {
+            // Another machine says nothing of this one.
+            if (by === local) lacksProcesses = error instanceof ChildJobError && error.code === 'job_not_started';
+            throw isCut ? becauseOfOthers(error) : error;
+          }
         },
         running.signal,
         Math.min(task.expectedMemoryBytes ?? Infinity, memoryBytes),

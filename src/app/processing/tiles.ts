@@ -1,3 +1,4 @@
+import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChildJobError, type FileDigests } from '../../child/index.ts';
@@ -72,7 +73,7 @@ export async function runTiles(
   const states = tiles.map(() => 'w');
   const show = (number: number, state: string) => {
     states[number] = state;
-    const done = states.filter((one) => one === 'd').length;
+    const done = states.filter((letter) => letter === 'd').length;
     onProgress(done / tiles.length, `${done} of ${tiles.length} tiles are done`, states.join(''));
   };
   const failed = new AbortController();
@@ -118,13 +119,14 @@ async function takePart(
 ): Promise<ReadonlyMap<string, string>> {
   const paths = new Map<string, string>();
   for (const [, { fileName, optional }] of outputsOf(step)) {
-    const path = join(folder, 'part', fileName);
-    try {
-      await movePlainFile(join(folder, 'step', fileName), path);
-      paths.set(fileName, path);
-    } catch (error) {
-      if (!optional) throw error;
-    }
+    const [from, path] = [join(folder, 'step', fileName), join(folder, 'part', fileName)];
+    const isThere = await lstat(from).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere && optional) continue;
+    await movePlainFile(from, path);
+    paths.set(fileName, path);
   }
   await removeFolder(join(folder, 'step'));
   await requireAsSent([...paths.values()], sent, digests);

@@ -1,6 +1,6 @@
 /** Reports about runs and workers for operators (docs/monitor.md). */
 import { isFinal, runStates, type RunState } from './run-state.ts';
-import { fits, needsInWords } from './placement.ts';
+import { fits, needsInWords, unlimitedPlace } from './placement.ts';
 import type { Run, RunStore, RunUsage, WorkerView } from './run.ts';
 
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -69,7 +69,7 @@ export async function caseOf(store: RunStore, id: string): Promise<RunCase | nul
   const { state, failure, operationId, launchId, stepId, stepVersion, owner, needs } = run;
   const living = workers.filter(({ isAlive }) => isAlive);
   const able = living.filter(({ can }) => can === null || can.includes(`${stepId}@${stepVersion}`));
-  const fitting = able.filter(({ place }) => place === null || fits(needs, place));
+  const fitting = able.filter(({ place }) => fits(needs, place ?? unlimitedPlace));
   const isBegun = stages.at(-1)?.endedAtMs === null;
   const waitsFor = () => {
     // With SQLite, the one process of the app has no lease.

@@ -21,15 +21,16 @@ export interface WorkerPlace {
 export const noNeeds: RunNeeds = { label: null, memoryBytes: 0, cores: 0, diskBytes: 0 };
 export const unlimitedPlace: WorkerPlace = { labels: [], memoryBytes: null, cores: null, diskBytes: null };
 
-/** The needs of a run, from its step's declaration and its estimate. A step is not given more than its limit, whatever its estimate says. */
+/** The needs of a run, from its step's declaration and its estimate, or else its limit. A step is not given more than its limit, whatever its estimate says. */
 export function needsOf(
   { requires = {} }: Pick<AnyStep, 'requires'>,
   estimate: StepEstimate | null,
   limitBytes: number,
 ): RunNeeds {
+  const expectedBytes = estimate?.memoryBytes ?? (Number.isFinite(limitBytes) ? limitBytes : 0);
   return {
     label: requires.label ?? null,
-    memoryBytes: Math.ceil(Math.max(requires.memoryBytes ?? 0, Math.min(estimate?.memoryBytes ?? 0, limitBytes))),
+    memoryBytes: Math.ceil(Math.max(requires.memoryBytes ?? 0, Math.min(expectedBytes, limitBytes))),
     cores: requires.cores ?? 0,
     diskBytes: requires.diskBytes ?? 0,
   };
@@ -42,10 +43,10 @@ export function needsInWords({ label, memoryBytes, cores, diskBytes }: RunNeeds)
   const parts = [
     label === null ? null : `the label ${label}`,
     memoryBytes === 0 ? null : `${gib(memoryBytes)} of memory`,
-    cores === 0 ? null : `${cores} cores`,
+    cores === 0 ? null : cores === 1 ? '1 core' : `${cores} cores`,
     diskBytes === 0 ? null : `${gib(diskBytes)} of disk`,
   ].filter((part) => part !== null);
-  return parts.length === 0 ? null : parts.join(' and ');
+  return parts.length === 0 ? null : new Intl.ListFormat('en').format(parts);
 }
 
 /** True if the place has all that the run needs. */

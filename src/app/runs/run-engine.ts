@@ -109,6 +109,8 @@ const machineEveryMs = 2_000;
 const maxTriesHere = 3;
 /** Pause of a worker that can process none of the waiting runs. Other workers can take them meanwhile. */
 const restMs = 2_000;
+/** Attempts of one run whose executor may be lost after it has begun. */
+const maxLostExecutors = 20;
 const strandedAfterMs = 10 * 60_000;
 const strandedEveryMs = 30_000;
 /** Pause before another attempt, after something outside stopped a run. */
@@ -406,6 +408,8 @@ class Engine implements RunEngine {
     if (isFinal(run.state) || run.claim !== claim) return run;
     if (await this.#giveMoreMemory(run, error, entry)) return run;
     if (await this.#passOn(run, error, entry)) return run;
+    if (error instanceof ChildJobError && error.data['hasBegun'] === true && (await this.#isWorthAnother(id)))
+      entry.patience.progressed();
     const failure = describeFailure(error, { withStack: this.#settings.showDefects ?? false });
     const kind = failureKindOf(error);
     // Waits for a database without limit: while it is away, nothing can be committed either. Calls of the platform have used up their patience when they throw.
@@ -430,6 +434,12 @@ class Engine implements RunEngine {
     const failed = await this.#store.transition(run, 'FAILED', { failure });
     this.#options.onFailed?.(failure.code);
     return failed;
+  }
+
+  /** True for a run that has lost few executors which had begun. Such a loss uses up no patience, because a long step may meet several. */
+  async #isWorthAnother(id: string): Promise<boolean> {
+    const attempts = (await this.#store.stages(id)).filter(({ state }) => state === 'PROCESSING');
+    return attempts.length <= maxLostExecutors;
   }
 
   /** A step that ran out of memory gets one more attempt with twice the memory, if a worker has that. True if it does. */

@@ -117,7 +117,7 @@ export function newRun(
     Run,
     'owner' | 'launchId' | 'stepId' | 'stepVersion' | 'parameters' | 'input' | 'estimate' | 'operation'
   > &
-    Partial<Pick<Run, 'needs' | 'grid'>>,
+    Partial<Pick<Run, 'needs' | 'grid' | 'memoryLimitBytes'>>,
   atMs: number,
 ): Run {
   return {

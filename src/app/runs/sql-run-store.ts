@@ -47,7 +47,7 @@ interface Asked {
   readonly disk: RawBuilder<unknown>;
 }
 
-/** Condition: a row of `workers` has the step and what the run needs. A release that does not report what it has counts as able. */
+/** Condition: a row of `workers` has the step and what the run needs. A release that does not report its sizes counts as able, but has no labels. */
 const canDo = ({ step, label, memory, cores, disk }: Asked) => sql<boolean>`
   (workers.can is null or workers.can like '%"' || ${step} || '"%')
   and (${label} is null or workers.labels like '%"' || ${label} || '"%')
@@ -664,7 +664,7 @@ export class SqlRunStore implements RunStore {
       if (rows.length === 0) break;
       const ids = rows.map(({ id }) => id);
       await this.#database.transaction().execute(async (trx) => {
-        for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results'] as const)
+        for (const table of ['run_states', 'run_stages', 'run_progress', 'run_results', 'step_jobs'] as const)
           await trx.deleteFrom(table).where('run_id', 'in', ids).execute();
         await trx.deleteFrom('runs').where('id', 'in', ids).execute();
       });

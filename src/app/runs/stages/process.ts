@@ -51,7 +51,7 @@ export const processInput: Stage = async (run, context) => {
         operationId: run.operationId,
         memoryLimitBytes: run.memoryLimitBytes,
         grid: run.grid,
-        expectedMemoryBytes: run.estimate?.memoryBytes ?? null,
+        expectedMemoryBytes: run.memoryLimitBytes ?? (run.needs.memoryBytes || null),
         workFolder: context.workFolder,
       },
       {
