@@ -12,6 +12,7 @@ import allSteps from '../support/all-steps.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { startRemoteExecutor } from '../support/executors.ts';
 import { geoTiff } from '../support/geotiff.ts';
+import { readGeoTiff } from '../support/read-geotiff.ts';
 import { startStepHost } from '../support/step-host.ts';
 import { onlyInAll } from '../support/tags.ts';
 
@@ -128,6 +129,23 @@ describe('the bytes are those of the run in one piece', () => {
       expect(inTiles, stepId).toEqual(whole);
       expect(whole.result, stepId).not.toBeNull();
     }
+  });
+
+  test('without the rows of the neighbouring tile, the border would differ: the comparison can fail', async () => {
+    const [width, height, border] = [60, 1_100, 512];
+    const value = (x: number, y: number) => Math.round(10_000 + 3_000 * Math.sin(x / 7) + 2_000 * Math.cos(y / 11));
+    const slopeOf = async (from: number, to: number) => {
+      const { run, inputDir } = await startStepHost({ definition: allSteps });
+      await writeFile(
+        join(inputDir, 'a.tif'),
+        geoTiff({ width, height: to - from, value: (x, y) => value(x, y + from) }),
+      );
+      return readGeoTiff((await run('slope', { type: 'local', path: 'a.tif' })).path);
+    };
+    const [whole, above] = [await slopeOf(0, height), await slopeOf(0, border)];
+    const rowOf = ({ samples }: typeof whole, y: number) => samples.slice(y * width + 1, (y + 1) * width - 1);
+    expect(rowOf(above, border - 2)).toEqual(rowOf(whole, border - 2));
+    expect(rowOf(above, border - 1)).not.toEqual(rowOf(whole, border - 1));
   });
 
   test('with a height that the catalog got wrong', async () => {
