@@ -42,6 +42,7 @@ import { createContainers } from './processing/containers.ts';
 import { createStepHost } from './processing/step-host.ts';
 import { createWorkSpace } from './processing/work-space.ts';
 import { RecentMap } from './recent-map.ts';
+import type { WorkerPlace } from './runs/placement.ts';
 import { createRunEngine } from './runs/run-engine.ts';
 import { WorkFolders } from './runs/work-folders.ts';
 import { WorkerLease } from './runs/worker-lease.ts';
@@ -147,33 +148,19 @@ async function wireApp(
   const remote = await openRemoteExecutor(config, jobs, log);
   const { steps, workSpace } = await createSteps(options, { client, metrics, profile, workDir, remote });
 
-  /** One per launch, so that its runs share one token and one renewal. */
-  const calls = new RecentMap<string, LaunchCalls>(maxLaunches);
-  const callsOf = (launchId: string): LaunchCalls => {
-    const known = calls.get(launchId);
-    if (known) return known;
-    const made = client.launch(launches.tokens(launchId), { mayCall: (signal) => lease.held(signal) });
-    calls.set(launchId, made);
-    return made;
-  };
   const uploads = createOwnUploads(profile, config.separateUploads);
   const engine = createRunEngine({
     store,
     queue,
     progress,
     lease,
-    callsOf,
+    callsOf: callsByLaunch(client, launches, lease),
     mayUse: async (launchId, input) => uploads.requireOwn(await launches.find(launchId), input),
     ownerOf: async (launchId) => (await launches.find(launchId))?.user.id ?? launchId,
     steps,
     settings: { ...config, limits: profile.limits, refusedFields: profile.refusedFields },
     folders: new WorkFolders(workDir, store),
-    place: {
-      labels: config.workerLabels,
-      memoryBytes: config.workerMemoryBytes,
-      cores: config.workerCores,
-      diskBytes: config.stepDiskBytes,
-    },
+    place: placeOf(config),
     isElastic: remote !== null,
     now,
     log,
@@ -200,14 +187,7 @@ async function wireApp(
   let aside: string | null = null;
   const streams = createStreams();
   const pages = createPages({ mapTiles: config.mapTiles, app: definition });
-  const app = express();
-  app.disable('x-powered-by');
-  app.set('trust proxy', config.trustProxy ? 1 : false);
-  app.set('case sensitive routing', true);
-  app.use(requestLog(log));
-  app.use(securityHeaders(config));
-  // Pages and answers are of one user's launch; assets say that they may be kept.
-  app.use(notKept);
+  const app = bareApplication(config, log);
   app.use(
     monitoringRoutes({
       metrics,
@@ -326,6 +306,42 @@ async function createSteps(
   });
   return { steps, workSpace };
 }
+
+/** An Express application that logs requests and sets headers. */
+function bareApplication(config: AppConfig, log: Logger): express.Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.set('trust proxy', config.trustProxy ? 1 : false);
+  app.set('case sensitive routing', true);
+  app.use(requestLog(log));
+  app.use(securityHeaders(config));
+  // Pages and answers are of one user's launch; assets say that they may be kept.
+  app.use(notKept);
+  return app;
+}
+
+/** Calls of each launch, so that its runs share one token and one renewal. */
+function callsByLaunch(
+  client: PlatformClient,
+  launches: AppStores['launches'],
+  lease: WorkerLease,
+): (launchId: string) => LaunchCalls {
+  const calls = new RecentMap<string, LaunchCalls>(maxLaunches);
+  return (launchId) => {
+    const known = calls.get(launchId);
+    if (known) return known;
+    const made = client.launch(launches.tokens(launchId), { mayCall: (signal) => lease.held(signal) });
+    calls.set(launchId, made);
+    return made;
+  };
+}
+
+const placeOf = (config: AppConfig): WorkerPlace => ({
+  labels: config.workerLabels,
+  memoryBytes: config.workerMemoryBytes,
+  cores: config.workerCores,
+  diskBytes: config.stepDiskBytes,
+});
 
 interface RemoteSteps {
   /** Null in a process that takes no runs. */

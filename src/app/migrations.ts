@@ -177,7 +177,7 @@ export const migrations: Readonly<Record<string, SqlMigration>> = {
   ),
   // Steps that each worker can do, the turn that was served last, and the oldest release that this schema still serves.
   '016-fleet': fleet,
-  // What a run needs and a worker has, what a run has used, and the jobs that engines outside the app have.
+  // Needs of runs, sizes of workers, the use of runs, and the jobs that engines outside the app have.
   '017-placement': statements(
     `alter table runs add column memory_limit bigint`,
     `alter table runs add column needs_label text`,

@@ -42,7 +42,7 @@ export default defineCommand(import.meta, {
         'exec-step needs STEP_JOB_URL and STEP_JOB_TOKEN, which the app gives to its engine',
       );
     const { STEP_JOB_URL: url, STEP_JOB_TOKEN: token, CONTAINER_ENGINE: engine } = read.data;
-    // What this process starts need not have it.
+    // The processes that this one starts need not have it.
     delete process.env['STEP_JOB_TOKEN'];
     const definition = await loadMyApp();
     const folder = scratchFolder('exec-step');

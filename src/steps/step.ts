@@ -39,7 +39,7 @@ export interface StepEstimate {
   readonly memoryBytes: number;
 }
 
-/** What a machine must have to run a step. Default of each: nothing in particular. */
+/** Requirements of a step: its machine must have all of them. Default of each: nothing in particular. */
 export interface StepRequirements {
   /** Memory that the step may use. Default: the app's limit (`STEP_MEMORY_BYTES`). */
   readonly memoryBytes?: number;

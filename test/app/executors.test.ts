@@ -69,7 +69,7 @@ describe('a run outlives what does it', () => {
     await vi.waitFor(() => expect(notes).toContain('cooperative'), within);
     for (const pid of pidsIn(jobs)) process.kill(-pid, 'SIGKILL');
     await expect(outcome).rejects.toMatchObject({ code: 'executor_lost', kind: 'transient' });
-    expect(await records.ofRun('a-run')).toBeNull();
+    await vi.waitFor(async () => expect(await records.ofRun('a-run')).toBeNull(), within);
     await attemptOf(host, 'talkative', workFolder, 2).outcome;
   });
 

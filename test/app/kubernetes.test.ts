@@ -148,7 +148,7 @@ test('a pod that is killed is a lost one', async () => {
   await isBusy.promise;
   for (const name of api.jobs.keys()) api.killPod(name);
   await expect(running).rejects.toMatchObject({ code: 'executor_lost', kind: 'transient' });
-  expect(api.jobs.size).toBe(0);
+  await vi.waitFor(() => expect(api.jobs.size).toBe(0), within);
 });
 
 test('the file that the kit ships opens an engine, and a wrong one says what is wrong', async () => {

@@ -138,7 +138,10 @@ describe('on the oldest Node that it promises, without GDAL and bubblewrap', nee
     ],
     [['drift', '--platform', 'http://127.0.0.1:9'], /drift compares rasters too, so its own sandbox needs GDAL/],
     [['certfy'], /there is no command certfy\. Did you mean certify\?/],
-    [['certify', '--launch-url', 'http://127.0.0.1:9/launch', '--challenge', 'x'], /GDAL is not installed here/],
+    [
+      ['certify', '--launch-url', 'http://127.0.0.1:9/launch', '--challenge', 'x', '--port', '0'],
+      /GDAL is not installed here/,
+    ],
   ])('%j is refused with a sentence', async (args, message) => {
     const [program, line] = command(...args);
     await expect(run(program, line, { cwd: project, env: environment })).rejects.toMatchObject({

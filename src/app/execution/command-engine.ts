@@ -17,7 +17,7 @@ export const commandTemplates = z.strictObject({
   /** Standard input of `submit`. Only here, and in the environment of `submit`, is the job's token. Default: none. */
   input: z.unknown().optional(),
   state: argv,
-  /** What the output of `state` means: the first pattern that matches counts. Without a match, the engine does not know the job. */
+  /** Meaning of the output of `state`: the first pattern that matches counts. Without a match, the engine does not know the job. */
   states: z.partialRecord(z.enum(engineStates), pattern),
   cancel: argv,
   /** Default: the engine keeps no output of jobs. */

@@ -191,7 +191,7 @@ export class KubernetesEngine implements StepEngine {
       ...pod,
       ...more,
       restartPolicy: 'Never',
-      // Of the pod: the wait for a node does not count.
+      // The pod's own: the wait for a node does not count.
       activeDeadlineSeconds: Math.ceil(timeoutMs / 1_000),
       // The environment would name every service of the namespace.
       enableServiceLinks: false,

@@ -52,7 +52,7 @@ export interface Metrics {
   /** An answer of 400 or more. */
   observeRefusal(status: number, code: string): void;
   observeStepMemory(bytes: number): void;
-  /** What the step of a run has used. */
+  /** Use of resources by the step of a run. */
   observeUsage(usage: RunUsage): void;
   /** Text in Prometheus' format, and its content type. */
   render(sources: Rendered): Promise<{ type: string; text: string }>;

@@ -39,7 +39,7 @@ export interface ExecutorOptions {
   readonly onPrinted?: ((line: string) => void) | undefined;
 }
 
-/** What an executor says of the work. The files are in the task's folder, and their owner measures them itself. */
+/** An executor's report about its work. The files are in the task's folder, and their owner measures them itself. */
 export interface ExecutedStep {
   /** Answer of the step's process, not checked. */
   readonly answer: unknown;

@@ -151,7 +151,7 @@ export function requireDigest(path: string, sha256: string, sent: ReadonlyMap<st
   });
 }
 
-/** What several jobs have used together. */
+/** The use of several jobs together. */
 export function sumOfUsages(usages: readonly StepUsage[]): StepUsage {
   const places = [...new Set(usages.map(({ place }) => place))];
   return {

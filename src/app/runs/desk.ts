@@ -56,7 +56,7 @@ export interface RunCase {
   }[];
   /** Reason why the run waits. Null if it does not wait, or if its wait is normal. */
   readonly waitsFor: string | null;
-  /** What its worker must have, in words. Null: any worker will do. */
+  /** Needs of the run, in words. Null: any worker will do. */
   readonly needs: string | null;
   readonly usage: RunUsage | null;
 }

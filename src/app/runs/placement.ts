@@ -1,7 +1,7 @@
 import { KitError } from '../../contract/index.ts';
 import type { AnyStep, StepEstimate } from '../../steps/step.ts';
 
-/** What a run needs of the machine that processes it. 0: any machine will do. */
+/** Needs of a run: its machine must have all of them. 0: any machine will do. */
 export interface RunNeeds {
   /** Kind of machine. Null: any. */
   readonly label: string | null;
@@ -10,7 +10,7 @@ export interface RunNeeds {
   readonly diskBytes: number;
 }
 
-/** What a worker has for one run. Null: as much as a run needs. */
+/** Sizes of a worker, for one run. Null: as much as a run needs. */
 export interface WorkerPlace {
   readonly labels: readonly string[];
   readonly memoryBytes: number | null;

@@ -58,7 +58,7 @@ export interface RunEngineOptions extends RunIntakeOptions {
       readonly showDefects?: boolean;
     };
   readonly folders: AttemptFolders;
-  /** What this worker has for one run. Its memory is also the limit for all runs that it processes at once, unless `isElastic`. Default: unlimited. */
+  /** Sizes of this worker, for one run. Its memory is also the limit for all runs that it processes at once, unless `isElastic`. Default: unlimited. */
   readonly place?: WorkerPlace;
   /** True if an engine outside this machine gives runs their room. Default false. */
   readonly isElastic?: boolean;

@@ -26,7 +26,7 @@ export interface RunIntakeOptions {
     /** Memory limit of a step, in bytes. Default: none. */
     readonly stepMemoryBytes?: number;
   };
-  /** What this process has for a run. Only an app of one process refuses what it does not have. Default: unlimited. */
+  /** Sizes of this process, for one run. Only an app of one process refuses what it does not have. Default: unlimited. */
   readonly place?: WorkerPlace;
   /** Returns the owner of a launch. Owners take turns in processing. */
   readonly ownerOf: (launchId: string) => Promise<string>;

@@ -66,7 +66,7 @@ export interface Run {
   readonly input: RunInput;
   /** The estimate that its user saw before the approval; null without one. */
   readonly estimate: StepEstimate | null;
-  /** What its worker must have. */
+  /** Its worker must have all of them. */
   readonly needs: RunNeeds;
   /** Memory that its step may use, in bytes. Null: the limit of its worker. */
   readonly memoryLimitBytes: number | null;
@@ -172,7 +172,7 @@ export interface RunStage {
 /** The part of a run that decides which workers can do it. */
 export type RunToPlace = Pick<Run, 'stepId' | 'stepVersion' | 'needs'>;
 
-/** What a worker has, and how much of its memory is free at the moment. */
+/** Sizes of a worker, and how much of its memory is free at the moment. */
 export interface WorkerRoom extends WorkerPlace {
   readonly freeMemoryBytes: number | null;
 }
@@ -192,7 +192,7 @@ export interface WorkerView {
   readonly isAlive: boolean;
   /** Its steps, each as `id@version`. Null for a release that does not report them. */
   readonly can: readonly string[] | null;
-  /** What it has for one run. Null for a release that does not report it. */
+  /** Its sizes, for one run. Null for a release that does not report it. */
   readonly place: WorkerPlace | null;
   /** True if an operator drains it. */
   readonly rests: boolean;
