@@ -83,8 +83,8 @@ export interface AppConfig {
   readonly workerMemoryBytes: number | null;
   /** `WORKER_CORES`, default those of the machine, with `STEP_EXECUTOR` any number: the most that a step may require. */
   readonly workerCores: number | null;
-  /** `TILE_PIXELS`, default 67,108,864: pixels of a tile. A run with more than four times as many is cut into tiles, if its step allows that. */
-  readonly tilePixels: number;
+  /** `TILE_PIXELS`, default none: pixels of a tile. A run with more than four times as many is cut into tiles, if its step allows that. Null: no run is cut. */
+  readonly tilePixels: number | null;
   /** `STEP_DISK_BYTES`, default 64 GiB. */
   readonly stepDiskBytes: number;
   /** `WORK_DISK_BYTES`, default 256 GiB: all work folders together. */
@@ -193,11 +193,14 @@ const environment = ({ pollIntervalMs, chunkBytes }: WireLimits) =>
     WORKER_LABELS: z
       .string()
       .transform(listed)
-      .refine((labels) => labels.every(isLabel), 'must be words of a-z, 0-9 and -, separated by commas, such as gpu')
+      .refine(
+        (labels) => labels.every(isLabel),
+        'must be words of at most 40 letters a-z, digits and -, separated by commas, such as gpu',
+      )
       .default([]),
     WORKER_MEMORY_BYTES: integer(1, 2 ** 50).optional(),
     WORKER_CORES: integer(1, 1_000_000).optional(),
-    TILE_PIXELS: integer(65_536, 2 ** 40).default(2 ** 26),
+    TILE_PIXELS: integer(65_536, 2 ** 40).optional(),
     STEP_DISK_BYTES: integer(1, 2 ** 48).default(64 * 1024 ** 3),
     WORK_DISK_BYTES: integer(1, 2 ** 50).default(256 * 1024 ** 3),
     CONTAINER_ENGINE: z.string().optional(),
@@ -320,7 +323,7 @@ export function readAppConfig(
     workerMemoryBytes:
       settings.WORKER_MEMORY_BYTES ?? (isLocal ? Math.max(settings.STEP_MEMORY_BYTES, machineMemory()) : null),
     workerCores: settings.WORKER_CORES ?? (isLocal ? availableParallelism() : null),
-    tilePixels: settings.TILE_PIXELS,
+    tilePixels: settings.TILE_PIXELS ?? null,
     stepDiskBytes: settings.STEP_DISK_BYTES,
     workDiskBytes: settings.WORK_DISK_BYTES,
     containerEngine: settings.CONTAINER_ENGINE ?? null,

@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import express, { type RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
@@ -145,7 +146,7 @@ async function wireApp(
   });
   const workDir = join(config.dataDir, 'work');
   mkdirSync(workDir, { recursive: true });
-  const remote = await openRemoteExecutor(config, jobs, log);
+  const remote = await openRemoteExecutor(config, jobs, definition, log);
   const { steps, workSpace } = await createSteps(options, { client, metrics, profile, workDir, remote });
 
   const uploads = createOwnUploads(profile, config.separateUploads);
@@ -296,7 +297,7 @@ async function createSteps(
     confinement,
     concurrency: config.stepConcurrency,
     memoryBytes: remote ? undefined : (config.workerMemoryBytes ?? undefined),
-    tilePixels: config.tilePixels,
+    tilePixels: config.tilePixels ?? undefined,
     packsOutputs: profile.severalOutputs === 'zip',
     limits: { ...stepLimits, diskBytes: config.stepDiskBytes },
     workSpace,
@@ -353,13 +354,18 @@ interface RemoteSteps {
 async function openRemoteExecutor(
   { stepExecutor, role, jobsUrls: [ownUrl, ...others] }: AppConfig,
   records: JobRecords | null,
+  { module }: Pick<AppDefinition, 'module'>,
   log: Logger,
 ): Promise<RemoteSteps | null> {
   if (stepExecutor === null || ownUrl === undefined || records === null) return null;
   const desk = new JobDesk(records, ownUrl);
   // A web process only sends jobs to their owners.
   if (role === 'web') return { desk, executor: null };
-  const engine = await openEngine(stepExecutor);
+  const engine = await openEngine(stepExecutor, fileURLToPath(module));
+  log.info(
+    { engine: engine.title, jobsUrls: [ownUrl, ...others] },
+    'an engine does the steps, and its jobs call these addresses',
+  );
   return { desk, executor: new RemoteExecutor({ engine, desk, records, addresses: [ownUrl, ...others], log }) };
 }
 

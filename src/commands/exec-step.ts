@@ -3,10 +3,10 @@ import * as z from 'zod';
 import { createContainers } from '../app/processing/containers.ts';
 import { CodeDigests } from '../app/processing/code-digest.ts';
 import { createLocalExecutor } from '../app/processing/local-executor.ts';
-import { execStep } from '../app/execution/exec-step.ts';
+import { execStep, JobOverError } from '../app/execution/exec-step.ts';
 import { KitError } from '../contract/index.ts';
 import { confinementSettings, confinementVariables } from '../child/index.ts';
-import { kitCommand, scratchFolder } from '../files/index.ts';
+import { kitCommand, messageOf, scratchFolder } from '../files/index.ts';
 import { confine } from './confine.ts';
 import { defineCommand, onInterrupt } from './command.ts';
 import { loadMyApp } from './my-app.ts';
@@ -64,6 +64,11 @@ export default defineCommand(import.meta, {
         log: (line) => console.log(line),
       });
       return 0;
+    } catch (error) {
+      // Neither is a defect of this process.
+      if (!(error instanceof JobOverError) && !stopped.signal.aborted) throw error;
+      console.log(messageOf(error));
+      return 1;
     } finally {
       await folder.remove();
     }

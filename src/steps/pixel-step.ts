@@ -25,6 +25,7 @@ import {
   type RasterOutput,
   type StepEstimate,
   type StepJob,
+  type StepRequirements,
   type TileWork,
 } from './step.ts';
 
@@ -283,6 +284,8 @@ export interface PixelStep<Of extends Bands, Own extends z.ZodRawShape> extends 
   readonly isStored?: boolean;
   /** Each band is read from every input in turn: first `a` of `before`, then `a` of `after`. Default: false. */
   readonly ofEachInput?: boolean;
+  /** A run waits until a worker has all of this. Default: any worker will do. */
+  readonly requires?: StepRequirements;
   /** False for a `block` that keeps something from strip to strip: its rows are computed by one job. Default true. */
   readonly isTiled?: boolean;
   /** Number of neighbouring pixels on each side for `window` and `block`. Default: 0. */
@@ -328,6 +331,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
           },
         }),
     sameGrid: true,
+    ...(step.requires && { requires: step.requires }),
     ...(!step.python && { isTiled: step.isTiled ?? true }),
     ...(step.ofEachInput && {
       needs: (given) => Object.fromEntries(names.map((name) => [name, [String(given[name])]])),
@@ -370,7 +374,7 @@ export function definePixelStep<const Of extends Bands, Own extends z.ZodRawShap
 /** Options of `definePixelStep`. */
 const known: ReadonlySet<string> = new Set([
   ...['id', 'version', 'title', 'description', 'cases', 'bands', 'parameters', 'input', 'inputs', 'output', 'isStored'],
-  ...['ofEachInput', 'reach', 'isTiled', 'estimate', 'pixel', 'window', 'block', 'python'],
+  ...['ofEachInput', 'reach', 'isTiled', 'requires', 'estimate', 'pixel', 'window', 'block', 'python'],
 ]);
 
 /** Returns what is wrong with a pixel step and what would be right, or null. */

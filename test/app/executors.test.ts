@@ -265,7 +265,7 @@ describe('an executor is believed no more than a child', () => {
     const sending = request(`${url}/outputs/multiplied.tif`, { method: 'PUT', headers });
     sending.on('error', () => {}).write('ten bytes.');
     await vi.waitFor(() => expect(readdirSync(stepFolder)).toHaveLength(1), within);
-    expect((await call('/outputs/multiplied.tif', { method: 'PUT', body: 'x' })).status).toBe(503);
+    expect((await call('/outputs/multiplied.tif', { method: 'PUT', body: 'x' })).status).toBe(425);
     sending.destroy();
     await vi.waitFor(
       async () => expect((await call('/outputs/multiplied.tif', { method: 'PUT', body: 'x' })).status).toBe(204),

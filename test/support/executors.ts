@@ -41,6 +41,8 @@ export function processEngine(definition: Pick<AppDefinition, 'module'>, jobsFol
 export async function startDesk(folder: string, port = 0) {
   const database = await openDatabase({ dataDir: folder, databaseUrl: null });
   const records = new JobRecords(database);
+  // The runs of these tests are in no database.
+  records.hasRun = async () => true;
   const server = createServer();
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { ChildJobError, FileDigests, ReportedJobError, type ChildLimits } from '../../child/index.ts';
-import { messageOf, movePlainFile } from '../../files/index.ts';
+import { codeOf, messageOf, movePlainFile } from '../../files/index.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
 import type { CodeDigests } from '../processing/code-digest.ts';
 import type { Source } from '../processing/fetch-sources.ts';
@@ -58,7 +58,7 @@ class RefusedError extends Error {}
  */
 export async function execStep(options: ExecStepOptions): Promise<void> {
   const calls = new OwnerCalls(options);
-  const begun = sealedJob.safeParse(await calls.begin());
+  const begun = sealedJob.safeParse(await calls.begin(options.signal, options.log));
   if (!begun.success) {
     // The owner has another release, whose jobs look different.
     await calls.answer(failedBy('executor_differs', 'the executor cannot read the job of this release of the app'), '');
@@ -291,9 +291,18 @@ class OwnerCalls {
   }
 
   /** Begins the job. Returns it as it came. */
-  async begin(): Promise<unknown> {
+  async begin(signal: AbortSignal, log: (line: string) => void): Promise<unknown> {
     const session = randomBytes(32).toString('base64url');
-    const response = await this.#repeat(() => this.#call('/begin', { method: 'POST', ...jsonBody({ session }) }));
+    let isTold = false;
+    const response = await this.#repeat(async () => {
+      signal.throwIfAborted();
+      return this.#call('/begin', { method: 'POST', ...jsonBody({ session }) }).catch((error: unknown) => {
+        if (!isTold)
+          log(`the worker does not answer (${reasonOf(error)}); asking again for ${this.#patienceMs / 60_000} min`);
+        isTold = true;
+        throw error;
+      });
+    }, signal);
     const job: unknown = await response.json();
     this.#secret = session;
     return job;
@@ -358,7 +367,7 @@ class OwnerCalls {
     });
   }
 
-  async #repeat<T>(call: () => Promise<T>): Promise<T> {
+  async #repeat<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const untilMs = performance.now() + this.#patienceMs;
     for (let pause = pauseMs.first; ; pause = Math.min(pauseMs.most, pause * 2)) {
       try {
@@ -373,7 +382,7 @@ class OwnerCalls {
           throw error;
         this.turn();
       }
-      await sleep(pause);
+      await sleep(pause, undefined, { signal });
     }
   }
 
@@ -395,7 +404,7 @@ class OwnerCalls {
       }
       const { status } = response;
       if ([401, 409, 410].includes(status)) throw new JobOverError(`the owner answered ${status}`);
-      if (status >= 400 && status < 500 && ![404, 408, 429].includes(status))
+      if (status >= 400 && status < 500 && ![404, 408, 425, 429].includes(status))
         throw new RefusedError(`the owner answered ${status}`);
       throw new Error(`the owner answered ${response.status}`);
     }
@@ -406,6 +415,9 @@ const jsonBody = (value: unknown) => ({
   headers: { 'Content-Type': 'application/json' },
   body: JSON.stringify(value),
 });
+
+/** The code of the system, or else the message. */
+const reasonOf = (error: unknown): string => (error instanceof Error ? codeOf(error.cause) : null) ?? messageOf(error);
 
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 

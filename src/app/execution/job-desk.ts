@@ -114,7 +114,7 @@ export class JobDesk {
 
   /**
    * Finds the job of a request. Null if another process has its run: the answer is then a redirect to that process. Throws
-   * `RequestError`: 410 for a job that nobody waits for any more, 503 for one whose owner is about to start.
+   * `RequestError`: 410 for a job that nobody waits for any more, 425 for one whose owner is about to start.
    */
   async #find(req: Request, res: Response, by: 'token' | 'session'): Promise<OpenJob | null> {
     const name = String(req.params['name']);
@@ -125,8 +125,10 @@ export class JobDesk {
     if (!record) throw jobOver();
     if (!isSecretOf(by === 'token' ? record.tokenHash : record.sessionHash, secret)) throw secretRequired();
     if (job) return job;
+    if (!('runId' in record) || !(await this.#records.hasRun(record))) throw jobOver();
+    // 425 is no error of this process: the executor repeats the call.
     if (record.ownerUrl === this.#ownUrl)
-      throw new RequestError(503, 'job_owner_away', 'the owner of this job is about to start');
+      throw new RequestError(425, 'job_owner_away', 'the owner of this job is about to start');
     res.redirect(307, `${record.ownerUrl}${req.originalUrl}`);
     return null;
   }
@@ -143,7 +145,7 @@ export class JobDesk {
   /** Takes one output at a time, so that the outputs of a job never hold more than they may. */
   async #takeOutput(job: OpenJob, req: Request, res: Response): Promise<void> {
     if (this.#sending.has(job.name))
-      throw new RequestError(503, 'job_output_under_way', 'an output of this job is on its way');
+      throw new RequestError(425, 'job_output_under_way', 'an output of this job is on its way');
     this.#sending.add(job.name);
     try {
       await takeOutput(job, req);

@@ -77,6 +77,12 @@ export class JobRecords {
     await this.#database.deleteFrom('step_jobs').where('name', '=', name).execute();
   }
 
+  /** True if the run of a job goes on. */
+  async hasRun({ runId }: JobRecord): Promise<boolean> {
+    const row = await this.#database.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst();
+    return row !== undefined && !isFinal(row.state);
+  }
+
   /** Jobs whose run has ended or is gone. */
   async ofEndedRuns(): Promise<JobRecord[]> {
     const unfinished = runStates.filter((state) => !isFinal(state));

@@ -20,8 +20,8 @@ const kubernetesFile = z.strictObject({
   }),
 });
 
-/** Opens the engine that a file describes (docs/executors.md). Throws `KitError` (`bad_configuration`) with what is wrong. */
-export async function openEngine(path: string): Promise<StepEngine> {
+/** Opens the engine that a file describes (docs/executors.md). `appModule`: path of the app, which jobs of the same installation load. Throws `KitError` (`bad_configuration`) with what is wrong. */
+export async function openEngine(path: string, appModule?: string): Promise<StepEngine> {
   const wrong = (what: string) => new KitError('bad_configuration', `STEP_EXECUTOR=${path}: ${what}`);
   let file: unknown;
   try {
@@ -42,5 +42,5 @@ export async function openEngine(path: string): Promise<StepEngine> {
   const templates = read(commandTemplates.safeParse(file));
   const problem = placeholderProblem(templates);
   if (problem !== null) throw wrong(problem);
-  return new CommandEngine(templates);
+  return new CommandEngine(templates, { ...process.env, ...(appModule !== undefined && { MY_APP: appModule }) });
 }

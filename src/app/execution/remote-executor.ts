@@ -185,6 +185,7 @@ export class RemoteExecutor implements StepExecutor {
         label: step.requires?.label ?? null,
       })
       .catch((error: unknown) => engineAway(engine, error));
+    this.#options.log.info({ job: name, stepId: step.id }, 'gave a step to the engine');
   }
 
   /** Watches the job at its engine. Rejects when it is lost, late or out of memory, or the signal is aborted. */

@@ -113,12 +113,17 @@ const restMs = 2_000;
 const maxLostExecutors = 20;
 const strandedAfterMs = 10 * 60_000;
 const strandedEveryMs = 30_000;
-/** Pause before another attempt, after something outside stopped a run. */
+/** Pause before another attempt, after something outside stopped a run, and the longest pause while an engine refuses it. */
 const tryAgainMs = 1_000;
+const maxPauseMs = 60_000;
 /** Interval at which a worker renews the tokens of launches whose approved runs wait for a worker. */
 const keepAliveEveryMs = 60_000;
 /** Maximum wait, when stopping, for a database that is away. Other workers find the runs anyway. */
 const releaseWithinMs = 3_000;
+
+/** True for a failure of an engine, or of an executor elsewhere. */
+const isOfExecutor = (error: unknown): error is KitError =>
+  error instanceof KitError && error.code.startsWith('executor_');
 
 class Cancelled extends Error {}
 
@@ -131,6 +136,8 @@ interface ActiveRun {
   launchId: string | null;
   state: RunState;
   needsMemoryBytes: number;
+  /** Pause before the next attempt. It grows while an engine refuses the run. */
+  pauseMs: number;
   readonly patience: Patience;
   /** Number of runs that had ended when the work folders of others left this run no room. */
   endedBefore: number;
@@ -267,6 +274,7 @@ class Engine implements RunEngine {
       launchId: null,
       state: 'CREATED',
       needsMemoryBytes: 0,
+      pauseMs: tryAgainMs,
       patience: new Patience(this.#settings.platformPatienceMs, this.#now),
       endedBefore: -1,
       done: Promise.resolve(),
@@ -315,10 +323,22 @@ class Engine implements RunEngine {
         return await this.#runStages(run, entry);
       } catch (error) {
         // Neither committed nor failed, as when the database is away: the run stays as it is.
-        if (!this.#isAway(error))
+        if (isOfExecutor(error)) this.#postpone(run, error, entry);
+        else if (!this.#isAway(error))
           this.#options.log.error({ err: error, runId: run.id }, 'could not take the run further; trying again');
       }
     }
+  }
+
+  /** Waits longer after each failure of an engine or an executor, and shows it. */
+  #postpone(run: Run, error: KitError, entry: ActiveRun): void {
+    entry.pauseMs = error.data['hasBegun'] === true ? tryAgainMs : Math.min(2 * entry.pauseMs, maxPauseMs);
+    const { code, message, data } = error;
+    this.#options.log.warn(
+      { runId: run.id, code, reason: message, ...data },
+      'an executor failed; the run gets another attempt',
+    );
+    this.#progress.report(run, { ...noProgress, note: `${message}; trying again in ${entry.pauseMs / 1_000} s` });
   }
 
   /** Claims the run for another attempt. Null if it has ended, or this worker no longer has it. */
@@ -326,7 +346,7 @@ class Engine implements RunEngine {
     // After a hand-over the run no longer belongs to this entry. If a hand-over failed, `recover` finds the run.
     while (!entry.abort.signal.aborted && this.#activeRuns.get(runId) === entry) {
       try {
-        await abortableSleep(tryAgainMs, entry.abort.signal);
+        await abortableSleep(entry.pauseMs, entry.abort.signal);
         await this.#outage.over(entry.abort.signal);
         if (this.#activeRuns.get(runId) !== entry) return null;
         const run = await this.#claim(runId);
@@ -475,7 +495,7 @@ class Engine implements RunEngine {
       failureKindOf(error) === 'transient' &&
       !(error instanceof PlatformError) &&
       !(error instanceof DatabaseUnavailableError) &&
-      !(error instanceof KitError && (error.code === 'work_disk_full' || error.code.startsWith('executor_')))
+      !(error instanceof KitError && (error.code === 'work_disk_full' || isOfExecutor(error)))
     );
   }
 
