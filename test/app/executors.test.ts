@@ -167,7 +167,7 @@ describe('an executor is believed no more than a child', () => {
     const remote = await startRemoteExecutor(toySteps, { engine });
     const { host, workFolder } = await startStepHost({ definition: toySteps, executor: remote.executor });
     const abort = new AbortController();
-    const { outcome } = attemptOf(host, 'multiply', workFolder, 1, abort.signal);
+    const { outcome, notes } = attemptOf(host, 'multiply', workFolder, 1, abort.signal);
     await vi.waitFor(() => expect(engine.submit).toHaveBeenCalled(), within);
     const { STEP_JOB_URL: url, STEP_JOB_TOKEN: token } = engine.submit.mock.calls[0]![0].environment;
     const session = 's'.repeat(40);
@@ -178,7 +178,19 @@ describe('an executor is believed no more than a child', () => {
       });
     const post = (path: string, body: unknown, secret = session) =>
       call(path, { method: 'POST', body: JSON.stringify(body) }, secret);
-    return { ...remote, host, abort, outcome, url, token, session, call, post, stepFolder: join(workFolder, 'step') };
+    return {
+      ...remote,
+      host,
+      abort,
+      outcome,
+      notes,
+      url,
+      token,
+      session,
+      call,
+      post,
+      stepFolder: join(workFolder, 'step'),
+    };
   }
   const nothing = {
     ...{ type: 'done', descriptions: [], result: null, gdalVersion: '3.6.2', inputDigests: [], outputs: [] },
@@ -330,6 +342,15 @@ describe('an executor is believed no more than a child', () => {
     });
     await expect(outcome).rejects.toMatchObject({ code: 'job_failed' });
     expect(calls.filter((call) => call.startsWith('PUT'))).toEqual([]);
+  });
+
+  test('a job that runs and does not call is shown', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    cleanUpLater(() => vi.useRealTimers());
+    const { notes } = await openJob();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    vi.advanceTimersByTime(61_000);
+    await vi.waitFor(() => expect(notes).toContain('the job runs in nobody and has not called the app yet'), within);
   });
 
   test('a summary of another shape is no result', async () => {

@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { factsOfItems, requireBands } from '../../src/app/processing/input-facts.ts';
 import type { CatalogItem } from '../../src/contract/index.ts';
 import myApp from '../../src/my-app/app.ts';
@@ -366,3 +366,40 @@ describe('for those who write steps', () => {
 interface Target {
   readonly webSocketDebuggerUrl: string;
 }
+
+test('a step that needs more than the one process has is refused by the check and by the start', async () => {
+  const steps = [{ ...ndvi, requires: { label: 'gpu' } }];
+  const app = await startApp(sandbox.url, { definition: { ...myApp, steps } });
+  const { session: own } = await launchApp(sandbox, app);
+  for (const path of ['runs/check', 'runs']) {
+    const answer = await own.post(`api/${path}`, { stepId: 'ndvi', input: { type: 'synthetic', size: 64 } });
+    expect(answer.status, path).toBe(503);
+    expect(await answer.json(), path).toMatchObject({
+      ...{ code: 'no_fitting_worker' },
+      error: expect.stringMatching(/^the app has no worker with the label gpu and /) as string,
+    });
+  }
+});
+
+test('a run shows what it has used, and not on which machine', async () => {
+  const { id } = await session.start(smallRun);
+  const { operationId } = await until(id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  const run = await until(id, 'COMPLETED');
+  expect(run.usage).toMatchObject({ bytesIn: 0, bytesOut: run.output!.sizeBytes });
+  expect(run.usage!.cpuSeconds).toBeGreaterThan(0);
+  expect(run.usage!.peakMemoryBytes).toBeGreaterThan(20 * 2 ** 20);
+  expect(run.usage).not.toHaveProperty('place');
+  const page = await (await session.get(`runs/${id}`)).text();
+  expect(page).toContain('<h2>Resources</h2>');
+});
+
+const until = (id: string, state: string) =>
+  vi.waitFor(
+    async () => {
+      const run = await session.run(id);
+      expect(run.state).toBe(state);
+      return run;
+    },
+    { timeout: 60_000, interval: 100 },
+  );

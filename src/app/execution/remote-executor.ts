@@ -40,6 +40,8 @@ const defaultPatience = {
   lostAfterMs: 30_000,
   /** A job that its engine shows as running, and that has not been heard of for this time, counts as lost. */
   silentAfterMs: 20 * 60_000,
+  /** A job that runs for this time without a call is worth a warning. */
+  muteAfterMs: 60_000,
   /** An engine that does not answer is asked again for this time. */
   engineAwayMs: 10 * 60_000,
 };
@@ -197,11 +199,12 @@ export class RemoteExecutor implements StepExecutor {
     onProgress: ExecutorOptions['onProgress'],
   ): Promise<never> {
     const { engine, log } = this.#options;
-    const { lostAfterMs, silentAfterMs, engineAwayMs } = { ...defaultPatience, ...this.#options.patience };
+    const { lostAfterMs, silentAfterMs, engineAwayMs, muteAfterMs } = { ...defaultPatience, ...this.#options.patience };
     const { memoryBytes, timeoutMs } = { ...defaultLimits, ...limits };
     let awaySinceMs: number | null = null;
     let unseenSinceMs: number | null = null;
     let runningSinceMs: number | null = null;
+    let isMute = false;
     for (;;) {
       await abortableSleep(engine.pollMs, signal);
       let state: EngineState;
@@ -224,6 +227,11 @@ export class RemoteExecutor implements StepExecutor {
         runningSinceMs ??= nowMs;
         // An executor keeps the time itself, unless it is not what it should be.
         if (nowMs - runningSinceMs > timeoutMs + timeBesideStepMs) throw ofLimit('job_timeout', timeoutMs);
+      }
+      if (!heard.hasBegun && runningSinceMs !== null && nowMs - runningSinceMs > muteAfterMs) {
+        onProgress(0, `the job runs in ${engine.title} and has not called the app yet`);
+        if (!isMute) log.warn({ job: name }, 'a job runs and has not called yet: can it reach JOBS_URL?');
+        isMute = true;
       }
       const isSilent = runningSinceMs !== null && nowMs - heard.atMs > silentAfterMs;
       if (!isSilent && (unseenSinceMs === null || nowMs - unseenSinceMs < lostAfterMs)) continue;

@@ -248,7 +248,7 @@ export class StepRunner {
       { workFolder, tile: { type: 'whole', parts } },
       {
         ...{ signal, onPrinted },
-        onProgress: (fraction, note) => onProgress(tilesPart + fraction * (1 - tilesPart), note, all),
+        onProgress: (fraction) => onProgress(tilesPart + fraction * (1 - tilesPart), 'putting the tiles together', all),
       },
     );
     return { ...whole, usage: sumOfUsages([...usages, whole.usage]) };

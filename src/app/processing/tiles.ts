@@ -74,7 +74,9 @@ export async function runTiles(
   const show = (number: number, state: string) => {
     states[number] = state;
     const done = states.filter((letter) => letter === 'd').length;
-    onProgress(done / tiles.length, `${done} of ${tiles.length} tiles are done`, states.join(''));
+    const running = states.filter((letter) => letter === 'r').length;
+    const note = `${done} of ${tiles.length} tiles are done${running > 0 ? `, ${running} in progress` : ''}`;
+    onProgress(done / tiles.length, note, states.join(''));
   };
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);

@@ -22,7 +22,7 @@ export const noNeeds: RunNeeds = { label: null, memoryBytes: 0, cores: 0, diskBy
 export const unlimitedPlace: WorkerPlace = { labels: [], memoryBytes: null, cores: null, diskBytes: null };
 
 /** The needs of a run, from its step's declaration and its estimate, or else its limit. A step is not given more than its limit, whatever its estimate says. */
-export function needsOf(
+function needsOf(
   { requires = {} }: Pick<AnyStep, 'requires'>,
   estimate: StepEstimate | null,
   limitBytes: number,
@@ -57,6 +57,26 @@ export function fits(needs: RunNeeds, place: WorkerPlace): boolean {
     needs.cores <= (place.cores ?? Infinity) &&
     needs.diskBytes <= (place.diskBytes ?? Infinity)
   );
+}
+
+/** Settings that decide which runs an app takes. */
+export interface PlacementSettings {
+  /** Other workers may come. */
+  readonly isShared: boolean;
+  /** Sizes of this process. */
+  readonly place: WorkerPlace;
+  /** Memory limit of a step, in bytes. */
+  readonly limitBytes: number;
+}
+
+/** The needs of a new run. Throws `NoFittingWorkerError` if the one process of the app lacks them: no other will come. */
+export function placeRun(
+  { step, estimate }: { readonly step: Pick<AnyStep, 'requires'>; readonly estimate: StepEstimate | null },
+  { isShared, place, limitBytes }: PlacementSettings,
+): RunNeeds {
+  const needs = needsOf(step, estimate, limitBytes);
+  if (!isShared && !fits(needs, place)) throw new NoFittingWorkerError(needs);
+  return needs;
 }
 
 /** No worker has what the run needs. */

@@ -148,7 +148,9 @@ export function runRoutes({
     const { stepId, parameters, input } = parseRequest(newRun, req.body);
     const checked = await asked(req.params, res, async (launchId, gone) => {
       uploads.requireOwn(await launches.find(launchId), input);
-      return steps.check(stepId, parameters, input, AbortSignal.any([gone, pageDeadline()]));
+      const found = await steps.check(stepId, parameters, input, AbortSignal.any([gone, pageDeadline()]));
+      engine.requirePlace(found);
+      return found;
     });
     res.json({
       warnings: checked.warnings,

@@ -5,6 +5,7 @@ import { ChildJobError, ReportedJobError } from '../../child/index.ts';
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { describeFailure, failureKindOf, isSessionOver } from './run-failure.ts';
 import { Repeats } from './repeats.ts';
+import type { CheckedStep } from '../processing/run-check.ts';
 import { RunReleased } from '../processing/step-executor.ts';
 import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
 import { Outage } from './outage.ts';
@@ -12,7 +13,14 @@ import { noProgress, type ProgressBoard, type RunProgress } from './run-progress
 import { LeftToOthersError, type QueueName, type QueuedRun } from './run-queue.ts';
 import { newestMigration } from '../migrations.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
-import { fits, NoFittingWorkerError, unlimitedPlace, type WorkerPlace } from './placement.ts';
+import {
+  fits,
+  NoFittingWorkerError,
+  placeRun,
+  unlimitedPlace,
+  type PlacementSettings,
+  type WorkerPlace,
+} from './placement.ts';
 import type { Run, RunToPlace, RunUsage } from './run.ts';
 import { renewEveryMs, type WorkerLease } from './worker-lease.ts';
 import type { AttemptFolders } from './work-folders.ts';
@@ -28,6 +36,8 @@ export interface RunEngine {
   retry(run: Run, signal?: AbortSignal): Promise<Run>;
   /** Ends the run where it is. An operation that waits in the platform is left to its user and its 30 minutes. */
   cancel(run: Run): Promise<Run>;
+  /** Throws `NoFittingWorkerError` for a run that the app would refuse, as `start` does. */
+  requirePlace(checked: Pick<CheckedStep, 'step' | 'estimate'>): void;
   /** Current progress of the run, in any process. */
   progress(runId: string): Promise<RunProgress>;
   /** True if a living worker has the step and what the run needs. Always true for an app with one process. */
@@ -40,7 +50,7 @@ export interface RunEngine {
   stop(): Promise<void>;
 }
 
-export interface RunEngineOptions extends RunIntakeOptions {
+export interface RunEngineOptions extends Omit<RunIntakeOptions, 'placement'> {
   readonly progress: ProgressBoard;
   /** Identifies this process among the workers, and says whether its lease holds. */
   readonly lease: WorkerLease;
@@ -48,6 +58,8 @@ export interface RunEngineOptions extends RunIntakeOptions {
   readonly settings: RunIntakeOptions['settings'] &
     StageContext['settings'] & {
       readonly stepConcurrency: number;
+      /** Memory limit of a step, in bytes. Default: none. */
+      readonly stepMemoryBytes?: number;
       /** Longest time for which a run waits for a platform or a machine that is out of order. */
       readonly platformPatienceMs: number;
       /** Longest time for which steps and uploads go on after `stop`. Default: 0. */
@@ -181,6 +193,7 @@ class Engine implements RunEngine {
   /** The steps of this worker, as `id@version`. */
   readonly #can: readonly string[];
   readonly #place: WorkerPlace;
+  readonly #placement: PlacementSettings;
   readonly #stopped = new AbortController();
   readonly #outage: Outage;
   readonly #takeIn: ReturnType<typeof createRunIntake>;
@@ -198,7 +211,11 @@ class Engine implements RunEngine {
     this.#place = options.place ?? unlimitedPlace;
     this.#can = options.steps.steps.map(({ id, version }) => `${id}@${version}`);
     this.#outage = new Outage(options.log, () => this.#lease.now());
-    this.#takeIn = createRunIntake(options);
+    this.#placement = {
+      ...{ isShared: options.queue.isShared, place: this.#place },
+      limitBytes: options.settings.stepMemoryBytes ?? Infinity,
+    };
+    this.#takeIn = createRunIntake({ ...options, placement: this.#placement });
   }
 
   #trace<T>(run: Run, work: () => Promise<T>): Promise<T> {
@@ -621,6 +638,10 @@ class Engine implements RunEngine {
     if (this.#stopping || this.#rests)
       for (const id of idle) await this.#store.giveBack({ id, claim: held.get(id) ?? 0 });
     await this.#queue.add(idle.map((runId) => ({ runId, queueName: 'wait' })));
+  }
+
+  requirePlace(checked: Pick<CheckedStep, 'step' | 'estimate'>): void {
+    placeRun(checked, this.#placement);
   }
 
   async retry(run: Run, signal?: AbortSignal): Promise<Run> {

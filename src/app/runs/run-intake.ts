@@ -4,7 +4,7 @@ import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import { operationOf } from './operation-request.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepHost } from '../processing/step-host.ts';
-import { fits, needsOf, NoFittingWorkerError, unlimitedPlace, type RunNeeds, type WorkerPlace } from './placement.ts';
+import { placeRun, type PlacementSettings } from './placement.ts';
 import type { RunQueue } from './run-queue.ts';
 import { newRun, type Run, type RunStore } from './run.ts';
 
@@ -23,11 +23,9 @@ export interface RunIntakeOptions {
     readonly stepQueue: number;
     /** Maximum number of unfinished runs of one user. */
     readonly runsPerUser: number;
-    /** Memory limit of a step, in bytes. Default: none. */
-    readonly stepMemoryBytes?: number;
   };
-  /** Sizes of this process, for one run. Only an app of one process refuses what it does not have. Default: unlimited. */
-  readonly place?: WorkerPlace;
+  /** Decides which runs the app takes. */
+  readonly placement: PlacementSettings;
   /** Returns the owner of a launch. Owners take turns in processing. */
   readonly ownerOf: (launchId: string) => Promise<string>;
   /** Throws `KitError` if the launch has no right to the input. Default: all inputs are allowed. */
@@ -48,7 +46,7 @@ export function createRunIntake({
   settings,
   ownerOf,
   mayUse,
-  place = unlimitedPlace,
+  placement,
   now,
   log,
 }: RunIntakeOptions): (launchId: string, wanted: NewRun, signal?: AbortSignal) => Promise<Run> {
@@ -59,11 +57,6 @@ export function createRunIntake({
     const turn = (starting.get(owner) ?? Promise.resolve()).then(work, work);
     starting.set(owner, turn);
     return turn.finally(() => starting.get(owner) === turn && starting.delete(owner));
-  }
-
-  /** Throws `NoFittingWorkerError` if the one process of the app lacks what the run needs: no other will come. */
-  function requirePlace(needs: RunNeeds): void {
-    if (!queue.isShared && !fits(needs, place)) throw new NoFittingWorkerError(needs);
   }
 
   async function start(launchId: string, wanted: NewRun, signal?: AbortSignal): Promise<Run> {
@@ -78,8 +71,7 @@ export function createRunIntake({
       grid = null,
     } = await steps.check(wanted.stepId, wanted.parameters, wanted.input, signal);
     const atMs = now();
-    const needs = needsOf(step, estimate, settings.stepMemoryBytes ?? Infinity);
-    requirePlace(needs);
+    const needs = placeRun({ step, estimate }, placement);
     const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate, needs, grid };
     const run = newRun({ owner, launchId, stepId: step.id, ...asked, operation: operationOf(step, asked) }, atMs);
     await inTurn(owner, async () => {
