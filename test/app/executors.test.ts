@@ -104,6 +104,34 @@ describe('a run outlives what does it', () => {
     expect(pidsIn(second.jobsFolder)).toHaveLength(1);
   });
 
+  test('a later owner attaches to no job that does something else, and ends that', async () => {
+    const folder = await testFolder();
+    const [first, gone] = [await startRemoteExecutor(toySteps, { folder }), new AbortController()];
+    const before = await startStepHost({ definition: toySteps, executor: first.executor });
+    first.hook.before = (req, res) => {
+      if (req.method !== 'PUT') return false;
+      gone.abort(new RunReleased('the process is stopping'));
+      res.status(503).end();
+      return true;
+    };
+    const { outcome } = attemptOf(before.host, 'multiply', before.workFolder, 1, gone.signal);
+    await expect(outcome).rejects.toThrow('stopping');
+    const second = await startRemoteExecutor(toySteps, { folder });
+    const after = await startStepHost({ definition: toySteps, executor: second.executor });
+    const { outputs } = await after.host.run(
+      {
+        ...{ owner: 'tester', stepId: 'multiply', stepVersion: after.host.find('multiply').version },
+        ...{ parameters: { factor: 3 }, input: synthetic, workFolder: after.workFolder },
+        run: { id: 'a-run', claim: 2 },
+      },
+      { signal: never, onProgress: () => {} },
+    );
+    expect(outputs).toHaveLength(1);
+    expect(second.calls).toContain('POST /begin');
+    expect(pidsIn(second.jobsFolder)).toHaveLength(2);
+    await vi.waitFor(() => expect(processesIn(second.jobsFolder)).toEqual([]), within);
+  });
+
   test('an owner on another machine is found through any process of the app', async () => {
     const folder = await testFolder();
     const [first, gone] = [await startRemoteExecutor(toySteps, { folder }), new AbortController()];

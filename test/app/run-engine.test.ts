@@ -339,6 +339,35 @@ describe.concurrent('cancel', () => {
   });
 });
 
+describe('executors', () => {
+  const lost = (hasBegun: boolean) =>
+    new ChildJobError('executor_lost', 'the engine lost the job', { kind: 'transient', data: { hasBegun } });
+
+  test('a loss after the beginning uses up no patience', async () => {
+    const { engine, store, reach } = await start({
+      patienceMs: 1,
+      process: async (_folder, attempt) => {
+        if (attempt < 4) throw lost(true);
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'COMPLETED');
+    expect((await store.stages(id)).filter(({ state }) => state === 'PROCESSING')).toHaveLength(4);
+  });
+
+  test('a job that never begins uses it up', async () => {
+    const { engine, store, reach } = await start({
+      patienceMs: 1,
+      process: async () => {
+        throw lost(false);
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    await reach(id, 'FAILED');
+    expect((await store.find(id))!.failure?.code).toBe('executor_lost');
+  });
+});
+
 describe('memory', () => {
   const outOfMemory = (limit: number) => {
     throw limitError('job_memory_exceeded', 'used more memory than', limit, 'bytes');

@@ -41,6 +41,8 @@ export interface ExecStepOptions {
 
 const defaultPatienceMs = 15 * 60_000;
 const pauseMs = { first: 500, most: 15_000 };
+/** Time for the last calls of an executor that has to stop. */
+const stoppedPatienceMs = 5_000;
 const reportEveryMs = 1_000;
 const mostLines = 200;
 /** The owner takes no larger picture. */
@@ -58,7 +60,7 @@ class RefusedError extends Error {}
  */
 export async function execStep(options: ExecStepOptions): Promise<void> {
   const calls = new OwnerCalls(options);
-  const begun = sealedJob.safeParse(await calls.begin(options.signal, options.log));
+  const begun = sealedJob.safeParse(await calls.begin(options.log));
   if (!begun.success) {
     // The owner has another release, whose jobs look different.
     await calls.answer(failedBy('executor_differs', 'the executor cannot read the job of this release of the app'), '');
@@ -281,8 +283,15 @@ class OwnerCalls {
   #addresses: string[];
   #secret: string;
   #patienceMs: number;
+  #stopped: AbortSignal;
 
-  constructor({ url, token, patienceMs = defaultPatienceMs }: Pick<ExecStepOptions, 'url' | 'token' | 'patienceMs'>) {
+  constructor({
+    url,
+    token,
+    signal,
+    patienceMs = defaultPatienceMs,
+  }: Pick<ExecStepOptions, 'url' | 'token' | 'signal' | 'patienceMs'>) {
+    this.#stopped = signal;
     const { origin, pathname } = new URL(url);
     this.#path = pathname;
     this.#addresses = [origin];
@@ -291,18 +300,18 @@ class OwnerCalls {
   }
 
   /** Begins the job. Returns it as it came. */
-  async begin(signal: AbortSignal, log: (line: string) => void): Promise<unknown> {
+  async begin(log: (line: string) => void): Promise<unknown> {
     const session = randomBytes(32).toString('base64url');
     let isTold = false;
     const response = await this.#repeat(async () => {
-      signal.throwIfAborted();
+      this.#stopped.throwIfAborted();
       return this.#call('/begin', { method: 'POST', ...jsonBody({ session }) }).catch((error: unknown) => {
         if (!isTold)
           log(`the worker does not answer (${reasonOf(error)}); asking again for ${this.#patienceMs / 60_000} min`);
         isTold = true;
         throw error;
       });
-    }, signal);
+    });
     const job: unknown = await response.json();
     this.#secret = session;
     return job;
@@ -367,22 +376,24 @@ class OwnerCalls {
     });
   }
 
-  async #repeat<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const untilMs = performance.now() + this.#patienceMs;
+  async #repeat<T>(call: () => Promise<T>): Promise<T> {
+    let untilMs = performance.now() + this.#patienceMs;
+    let isStopping = false;
     for (let pause = pauseMs.first; ; pause = Math.min(pauseMs.most, pause * 2)) {
       try {
         return await call();
       } catch (error) {
-        if (
-          error instanceof JobOverError ||
-          error instanceof RefusedError ||
-          isAbort(error) ||
-          performance.now() + pause > untilMs
-        )
-          throw error;
+        if (this.#stopped.aborted && !isStopping) {
+          isStopping = true;
+          untilMs = performance.now() + stoppedPatienceMs;
+          pause = pauseMs.first;
+        }
+        const isFinal = error instanceof JobOverError || error instanceof RefusedError || isAbort(error);
+        if (isFinal || performance.now() + pause > untilMs) throw error;
         this.turn();
       }
-      await sleep(pause, undefined, { signal });
+      // A machine that wants its place back does not wait for the end of a pause.
+      await sleep(pause, undefined, isStopping ? {} : { signal: this.#stopped }).catch(() => {});
     }
   }
 
