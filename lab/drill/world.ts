@@ -64,7 +64,7 @@ export interface World {
   } | null;
   /** Processes that do steps. Null if the app does them itself. */
   readonly jobs: {
-    /** Of those that live. */
+    /** Process IDs of the jobs that are running. */
     pids(): number[];
     /** Signals them with all that they have started. */
     signal(pids: readonly number[], signal: NodeJS.Signals): void;
@@ -220,7 +220,7 @@ export async function startWorld({
   };
 }
 
-/** The jobs of a folder, each the first process of its own session. */
+/** The jobs whose process IDs are in a folder. Each job leads its own process group. */
 function jobsIn(folder: string): NonNullable<World['jobs']> {
   const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
   return {

@@ -54,7 +54,7 @@ export interface RunRow {
   files: string | null;
   failure: string | null;
   estimate: string | null;
-  /** Kind of machine that the run needs. Null: any. */
+  /** Kind of machine that the run needs. Null: every machine will do. */
   needs_label: string | null;
   /** Bytes, cores and bytes that its worker must have. 0: any number will do. */
   needs_memory: number;

@@ -6,7 +6,7 @@ import { caseOf, spanOf, statusOf, type RunCase } from '../app/runs/desk.ts';
 import { isFinal } from '../app/runs/run-state.ts';
 import type { WorkerPlace } from '../app/runs/placement.ts';
 import { readFilter } from '../app/runs/run-filter.ts';
-import { newRun, type Run, type RunFilter, type RunStore } from '../app/runs/run.ts';
+import { newRunLike, type Run, type RunFilter, type RunStore } from '../app/runs/run.ts';
 import { SqlRunStore } from '../app/runs/sql-run-store.ts';
 import { didYouMean } from '../contract/did-you-mean.ts';
 import { KitError } from '../contract/index.ts';
@@ -167,33 +167,7 @@ async function changeOne(
   if (command === 'retry') {
     if (!isFinal(run.state))
       return { isDone: false, note: `is ${run.state}; only a run that has ended can be retried` };
-    const {
-      owner,
-      launchId,
-      stepId,
-      stepVersion,
-      parameters,
-      input,
-      estimate,
-      operation,
-      needs,
-      grid,
-      memoryLimitBytes,
-    } = run;
-    const asked = {
-      owner,
-      launchId,
-      stepId,
-      stepVersion,
-      parameters,
-      input,
-      estimate,
-      operation,
-      needs,
-      grid,
-      memoryLimitBytes,
-    };
-    const again = newRun(asked, Date.now());
+    const again = newRunLike(run, Date.now());
     await store.create(again);
     return { isDone: true, note: `retried as ${again.id}` };
   }

@@ -73,9 +73,9 @@ interface WorkerOptions {
   readonly isMachineWell?: () => Promise<boolean>;
   readonly drainMs?: number;
   readonly strandedAfterMs?: number;
-  /** What the machine has. Default: unlimited. */
+  /** Memory, cores, disk and labels of the machine. Default: unlimited. */
   readonly place?: WorkerPlace;
-  /** What the step requires. Default: nothing. */
+  /** Requirements of the step. Default: none. */
   readonly requires?: StepRequirements;
 }
 

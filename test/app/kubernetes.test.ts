@@ -77,7 +77,7 @@ describe('a job and its pod', () => {
     expect(step!.envFrom).toEqual([{ secretRef: { name: job.name } }]);
     expect(step!.securityContext).toMatchObject({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true });
     expect(made.spec).toMatchObject({ backoffLimit: 0 });
-    // Of the pod, so that the wait for a node does not count.
+    // The pod has the deadline and the job has none, so that the wait for a node does not count.
     expect(made.spec!.activeDeadlineSeconds).toBeUndefined();
     expect(made.spec!.template.spec).toMatchObject({ activeDeadlineSeconds: 3_600, enableServiceLinks: false });
     const secret = api.secrets.get(job.name)!;

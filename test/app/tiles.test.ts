@@ -1,4 +1,4 @@
-/** Runs that are cut into tiles: the same bytes as in one piece, whoever computes the tiles, and a lost tile is computed again alone. */
+/** A run that is cut into tiles has the same bytes as in one piece, on every executor. A lost tile is computed again, and no other. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -62,7 +62,7 @@ export async function startKubeApi(
     if (found) found.status = { conditions: [{ type, status: 'True' }] };
   };
 
-  /** As a kubelet does when the pod's secret is there. */
+  /** Starts the pod as a kubelet would, once its secret exists. */
   function startPod(name: string): void {
     if (command === null || !pods.has(name)) return;
     const variables = Object.fromEntries(

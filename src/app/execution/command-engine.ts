@@ -117,14 +117,14 @@ export class CommandEngine implements StepEngine {
     return logs === undefined ? '' : lastLines((await this.#run(filledAll(logs, { name }))).output, 2_000);
   }
 
-  /** Runs a command with an environment of its own: the app's holds secrets. Rejects with `EngineError` if it cannot start or does not end. */
+  /** Runs a command, but not with the app's environment, which holds secrets. Rejects with `EngineError` if it cannot start or does not end. */
   #run(
     [program = '', ...args]: readonly string[],
     more: Readonly<Record<string, string>> = {},
     input = '',
   ): Promise<{ code: number | null; output: string }> {
     return new Promise((resolve, reject) => {
-      // A group of its own, so that what it has started ends with it.
+      // The command gets its own process group, so that everything it has started can be ended together.
       const child = spawn(program, args, {
         env: { ...this.#environment, ...more },
         stdio: ['pipe', 'pipe', 'pipe'],

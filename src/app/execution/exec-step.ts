@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream, openAsBlob } from 'node:fs';
-import { lstat, mkdir, stat } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
 import { ChildJobError, FileDigests, ReportedJobError, type ChildLimits } from '../../child/index.ts';
-import { codeOf, messageOf, movePlainFile } from '../../files/index.ts';
-import { outputsOf, type AnyStep } from '../../steps/step.ts';
+import { codeOf, messageOf } from '../../files/index.ts';
+import type { AnyStep } from '../../steps/step.ts';
 import type { CodeDigests } from '../processing/code-digest.ts';
 import type { Source } from '../processing/fetch-sources.ts';
 import type { ExecutedStep, StepExecutor } from '../processing/step-executor.ts';
+import { moveOutputs } from '../processing/take-outputs.ts';
 import {
   asHostCode,
   sealedJob,
@@ -176,19 +177,10 @@ interface MeasuredOutput {
 
 /** The child is gone, so that nothing changes the files any more. */
 async function measureOutputs(step: AnyStep, workFolder: string, digests: FileDigests): Promise<MeasuredOutput[]> {
-  const [from, to] = [join(workFolder, 'step'), join(workFolder, 'out')];
-  const names: string[] = [];
-  for (const [, { fileName }] of outputsOf(step)) {
-    const isThere = await lstat(join(from, fileName)).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere) continue;
-    // A link would lead to files of this machine.
-    await movePlainFile(join(from, fileName), join(to, fileName));
-    names.push(fileName);
-  }
-  const measured = await digests.of(names.map((name) => join(to, name)));
+  // A link would lead to files of this machine, and is refused.
+  const moved = await moveOutputs(step, join(workFolder, 'step'), join(workFolder, 'out'));
+  const names = [...moved.keys()];
+  const measured = await digests.of([...moved.values()]);
   return measured.map((digest, i) => ({ fileName: names[i] ?? '', ...digest }));
 }
 
@@ -219,9 +211,8 @@ const failedBy = (code: HostCode, message: string): JobResult => ({
 });
 
 function failed(error: unknown, stopped: AbortSignal): JobResult {
-  const found = (code: HostCode, message: string): JobResult => failedBy(code, message);
-  if (stopped.aborted) return found('executor_stopped', 'the executor had to stop, and the app tries again');
-  if (error instanceof ChildJobError) return found(asHostCode(error.code), error.message);
+  if (stopped.aborted) return failedBy('executor_stopped', 'the executor had to stop, and the app tries again');
+  if (error instanceof ChildJobError) return failedBy(asHostCode(error.code), error.message);
   if (error instanceof ReportedJobError) {
     const { claimedKind: kind, code, message, childStack: stack } = error;
     return { type: 'failed', found: null, reported: { kind, code, message, stack } };
@@ -232,7 +223,7 @@ function failed(error: unknown, stopped: AbortSignal): JobResult {
       found: null,
       reported: { kind: 'input', code: error.code, message: error.message, stack: null },
     };
-  return found('executor_failed', messageOf(error));
+  return failedBy('executor_failed', messageOf(error));
 }
 
 /** Sends progress at most once a second. The reports also say that the job lives. */

@@ -16,7 +16,7 @@ export interface JobRecord {
   readonly ownerUrl: string;
 }
 
-/** Records of the jobs that engines have. One per run. */
+/** Records of the jobs that engines have. A run has at most one for each of its parts. */
 export class JobRecords {
   #database: AppDatabase;
 
@@ -39,10 +39,14 @@ export class JobRecords {
     return row ? fromRow(row) : null;
   }
 
-  /** Replaces the record of the run's earlier attempt. */
+  /** Replaces the record of the earlier attempt at the run or the part. */
   async put({ runId, part, name, tokenHash, sessionHash, sealedHash, ownerUrl }: JobRecord): Promise<void> {
     const columns = {
-      ...{ name, token_hash: tokenHash, session_hash: sessionHash, sealed_hash: sealedHash, owner_url: ownerUrl },
+      name,
+      token_hash: tokenHash,
+      session_hash: sessionHash,
+      sealed_hash: sealedHash,
+      owner_url: ownerUrl,
     };
     await this.#database
       .insertInto('step_jobs')

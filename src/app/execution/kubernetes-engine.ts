@@ -227,15 +227,19 @@ function stateOfPod({ status, metadata }: V1Pod): EngineState | null {
 
 /** Calls the API. A 404 is `absent`, if that is given. Rejects with `EngineError`. */
 async function asked<T, Absent = never>(call: () => Promise<T>, ...absent: [Absent?]): Promise<T | Absent> {
+  const answered = new AbortController();
+  const late = sleep(answerWithinMs, undefined, { ref: false, signal: answered.signal }).then(() => {
+    throw new EngineError(`the API server did not answer within ${answerWithinMs / 1_000} s`);
+  });
+  // Nobody waits for it after an answer.
+  late.catch(() => {});
   try {
-    const late = sleep(answerWithinMs, undefined, { ref: false }).then(() => {
-      throw new EngineError(`the API server did not answer within ${answerWithinMs / 1_000} s`);
-    });
-    late.catch(() => {});
     return await Promise.race([call(), late]);
   } catch (error) {
     if (absent.length > 0 && error instanceof ApiException && error.code === 404) return absent[0] as Absent;
     throw asEngineError(error);
+  } finally {
+    answered.abort();
   }
 }
 

@@ -9,7 +9,7 @@ export interface EngineJob {
   /** Longest time for which the job runs, in milliseconds. */
   readonly timeoutMs: number;
   readonly diskBytes: number;
-  /** Kind of machine that the step needs, such as `gpu`. Null: any. */
+  /** Kind of machine that the step needs, such as `gpu`. Null: every machine will do. */
   readonly label: string | null;
 }
 

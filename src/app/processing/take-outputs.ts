@@ -29,19 +29,9 @@ export async function takeOutputs(
   digests: FileDigests,
   descriptions: readonly OutputDescription[] = [],
 ): Promise<RunOutput[]> {
-  const paths: string[] = [];
-  for (const [, { fileName, optional }] of outputsOf(step)) {
-    const from = join(stepFolder, fileName);
-    const isThere = await lstat(from).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere && optional) continue;
-    if (!isThere) throw broken(step, `left no ${fileName}`);
-    const path = join(outputFolder, fileName);
-    await movePlainFile(from, path);
-    paths.push(path);
-  }
+  const moved = await moveOutputs(step, stepFolder, outputFolder);
+  requireOutputs(step, moved);
+  const paths = [...moved.values()];
   if (paths.length === 0) throw broken(step, 'left no output');
   const found = await digests.of(paths);
   return found.map((digest, i) => {
@@ -49,6 +39,31 @@ export async function takeOutputs(
     const own = descriptions.filter(({ fileName }) => fileName === basename(path)).slice(0, 1);
     return { path, ...digest, ...(own.length > 0 && { descriptions: own }) };
   });
+}
+
+/**
+ * Moves the output files that a step has left, in the order of its declaration. Call it when the step's process is gone. Returns
+ * their new paths by their names. Throws `NotAPlainFileError`.
+ */
+export async function moveOutputs(step: AnyStep, from: string, to: string): Promise<Map<string, string>> {
+  const moved = new Map<string, string>();
+  for (const [, { fileName }] of outputsOf(step)) {
+    const isThere = await lstat(join(from, fileName)).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere) continue;
+    const path = join(to, fileName);
+    await movePlainFile(join(from, fileName), path);
+    moved.set(fileName, path);
+  }
+  return moved;
+}
+
+/** Throws `KitError` if a file that is not optional is missing. */
+export function requireOutputs(step: AnyStep, moved: ReadonlyMap<string, string>): void {
+  const missing = outputsOf(step).find(([, { fileName, optional }]) => !optional && !moved.has(fileName));
+  if (missing) throw broken(step, `left no ${missing[1].fileName}`);
 }
 
 const broken = (step: AnyStep, what: string) =>

@@ -1,11 +1,11 @@
-import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChildJobError, type FileDigests } from '../../child/index.ts';
-import { movePlainFile, removeFolder } from '../../files/index.ts';
+import { removeFolder } from '../../files/index.ts';
 import { isCommand } from '../../steps/command.ts';
-import { outputsOf, type AnyStep } from '../../steps/step.ts';
+import type { AnyStep } from '../../steps/step.ts';
 import type { ExecutedStep, StepUsage } from './step-executor.ts';
+import { moveOutputs, requireOutputs } from './take-outputs.ts';
 
 /** Size of a raster in pixels. */
 export interface RasterSize {
@@ -112,24 +112,15 @@ export async function runTiles(
   return { parts: results.map(({ part }) => part), usages: results.map(({ usage }) => usage) };
 }
 
-/** Takes the files of a tile. Throws `ChildJobError` if one is not what its executor has sent. */
+/** Takes the files of a tile. Throws `KitError` for a missing one, `ChildJobError` for one that is not what its executor has sent. */
 async function takePart(
   step: AnyStep,
   folder: string,
   sent: ReadonlyMap<string, string>,
   digests: FileDigests,
 ): Promise<ReadonlyMap<string, string>> {
-  const paths = new Map<string, string>();
-  for (const [, { fileName, optional }] of outputsOf(step)) {
-    const [from, path] = [join(folder, 'step', fileName), join(folder, 'part', fileName)];
-    const isThere = await lstat(from).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere && optional) continue;
-    await movePlainFile(from, path);
-    paths.set(fileName, path);
-  }
+  const paths = await moveOutputs(step, join(folder, 'step'), join(folder, 'part'));
+  requireOutputs(step, paths);
   await removeFolder(join(folder, 'step'));
   await requireAsSent([...paths.values()], sent, digests);
   return paths;

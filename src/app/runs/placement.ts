@@ -3,7 +3,7 @@ import type { AnyStep, StepEstimate } from '../../steps/step.ts';
 
 /** Needs of a run: its machine must have all of them. 0: any machine will do. */
 export interface RunNeeds {
-  /** Kind of machine. Null: any. */
+  /** Kind of machine. Null: every machine will do. */
   readonly label: string | null;
   readonly memoryBytes: number;
   readonly cores: number;

@@ -121,14 +121,20 @@ export function newRun(
   atMs: number,
 ): Run {
   return {
+    ...initialRun,
+    ...asked,
     id: randomBytes(16).toString('base64url'),
     state: 'CREATED',
     idempotencyKey: randomUUID(),
-    ...initialRun,
-    ...asked,
     createdAtMs: atMs,
     updatedAtMs: atMs,
   };
+}
+
+/** The same run once more, from the beginning. Its needs are those that the earlier attempts have shown. */
+export function newRunLike(run: Run, atMs: number): Run {
+  const { needs, grid, memoryLimitBytes } = run;
+  return newRun({ ...run, ...initialRun, needs, grid, memoryLimitBytes }, atMs);
 }
 
 /** Facts that a stage learns on the way; committed together with the state it leads to, or by itself. */

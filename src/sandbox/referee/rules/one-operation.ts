@@ -15,7 +15,7 @@ export const oneOperation: Rule = {
     const created = firstCreates(calls);
     const polls = pollsByOperation(calls);
     const pollsOf = ({ detail }: TracedCall) => (polls.get(detail.operationId ?? '') ?? []).filter(isOk);
-    // What was left for any later operation was left for the last one that the app polls, too.
+    // The last operation that the app polls is enough: an operation that was left for another one was also left for it.
     const later = created.findLast((create) => pollsOf(create).length >= pollsOfLater);
     if (later === undefined) return { isExercised: created.length > 0, violations: [] };
     const violations = created.slice(0, created.indexOf(later)).flatMap((create): Violation[] => {
