@@ -1,5 +1,6 @@
 // @module-tag all
 /** A step with several outputs: each held against its declaration, and uploaded under the one approved operation. */
+import { requireOutputs } from '../../src/app/processing/take-outputs.ts';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
@@ -86,6 +87,12 @@ describe('what a step leaves is held against its declaration', () => {
       code: 'step_broke_its_declaration',
       message: expect.stringMatching(message) as string,
     });
+  });
+  test('the host itself misses a file, whatever the child has said', () => {
+    const several = severalOutputs.steps.find(({ id }) => id === 'several')!;
+    const zones = new Map([['zones.geojson', '/work/zones.geojson']]);
+    expect(() => requireOutputs(several, zones)).toThrow(/left no heights\.tif/);
+    expect(() => requireOutputs(several, new Map([...zones, ['heights.tif', ''], ['table.csv', '']]))).not.toThrow();
   });
   test('a link in the place of a file is not taken', async () => {
     await expect(run('link')).rejects.toMatchObject({ code: 'job_output_unsafe' });
