@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import type { WireProfile } from '../contract/index.ts';
+import type { WireProfile, Permission } from '../contract/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
-import type { Permission } from '../sandbox/identity/permissions.ts';
 import type { Confinement } from '../child/index.ts';
 import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
 import { logOutput, serve } from '../server/index.ts';

@@ -1,7 +1,7 @@
+import type { Permission } from '../contract/index.ts';
 import { KitError } from '../contract/kit-error.ts';
 import { messageOf } from '../files/index.ts';
 import { readPermissions } from '../sandbox/config.ts';
-import type { Permission } from '../sandbox/identity/permissions.ts';
 import { wrongArguments } from './arguments.ts';
 
 /** Reads `--permissions`, the permissions of the app's key. Default: `external_app`. Throws `KitError` with the usage of the command. */

@@ -31,7 +31,7 @@ const general = [
     'permission-names',
     '5',
     'the permissions of the other groups are `external_app` and `inference`',
-    'sandbox/identity/permissions.ts',
+    'contract/calls/groups.ts',
     'permissions',
     { byHand: 'look at what the key was issued for' },
   ),

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { isLoopbackName, KitError } from '../contract/index.ts';
+import { isLoopbackName, KitError, permissions, type Permission } from '../contract/index.ts';
 import { serverVariables, shownSetting, tlsSettings, type TlsFiles } from '../server/index.ts';
 import { confinementSettings, confinementVariables, type ConfinementSettings } from '../child/index.ts';
 import { codeOf } from '../files/index.ts';
-import { permissions, type Permission } from './identity/permissions.ts';
 
 export class SandboxConfigError extends KitError {
   constructor(message: string) {

@@ -104,7 +104,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   const control = openControl(services, marketplace.stores);
   const catalog = openCatalog(services, identity.stores);
   const files = openFiles(services, identity.stores, catalog.stores, options.inspection ?? {});
-  const inference = await openInference(services, identity.stores, files.stores, unavailable);
+  const inference = await openInference(services, files.stores, unavailable);
   const externalApp = openExternalApp(services, marketplace.stores);
   const pages = openPages(services);
 
@@ -112,10 +112,10 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
     ...{ ...identity.stores, ...referee.stores, ...marketplace.stores, ...control.stores, ...catalog.stores },
     ...{ ...files.stores, ...inference.stores, ...externalApp.stores },
   };
-  const whose = createCallAttribution({ ...stores, items: stores.catalog.items });
+  const attribute = createCallAttribution({ ...stores, items: stores.catalog.items });
   const opened = [identity, referee, marketplace, control, catalog, files, inference, externalApp, pages];
   const topics = opened.flatMap((slice: Pick<Slice, 'topics'>) => slice.topics ?? []);
-  const before = beforeCall({ ...stores, whose });
+  const before = beforeCall({ ...stores, attribute });
   const uninspected = confinement.kind === 'absent' ? confinement.summary : null;
   const platform = { ...stores, topics, unavailable, uninspected, before, afterClockMoved: sweep, reset };
   const slices: Slice<object, typeof platform>[] = opened;

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod';
-import { KitError, type AppManifest } from '../contract/index.ts';
-import type { Permission } from '../sandbox/identity/permissions.ts';
+import { KitError, type AppManifest, type Permission } from '../contract/index.ts';
 import type { newFault } from '../sandbox/call/fault.ts';
 import { sandboxCall, type SandboxAddress, type SandboxAnswer } from './sandbox-call.ts';
 

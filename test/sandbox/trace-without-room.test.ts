@@ -24,7 +24,7 @@ async function startTraced() {
   const app = express()
     .use(callContext)
     .get('/:place', (req, res) => {
-      trace.beginOfGroup(req, res, 'inference.models', { launchId: null, itemId: null, operation: null });
+      trace.begin(req, res, 'inference.models', { launchId: null, operation: null, detail: {} });
       res.json({});
     });
   const server = app.listen(0, '127.0.0.1');

@@ -1,6 +1,6 @@
+import type { Permission } from '../../contract/index.ts';
 import { didYouMean } from '../../contract/did-you-mean.ts';
 import { resolve } from 'node:path';
-import type { Permission } from '../../sandbox/identity/permissions.ts';
 import { wrongArguments, type Given } from '../arguments.ts';
 import { appPermissions } from '../permissions.ts';
 import { levels, scenarios, type Level } from './scenarios.ts';

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { KitError } from '../../contract/index.ts';
+import { KitError, permissions } from '../../contract/index.ts';
 import { exitStatusOf, type ExpectedFailure, type Report } from './report.ts';
 import { levels, type Level } from './scenarios.ts';
 import { codeOf } from '../../files/index.ts';
-import { permissions } from '../../sandbox/identity/permissions.ts';
 import { results } from '../../sandbox/referee/verdict.ts';
 
 const outcome = z.enum(['PASSED', 'WARNING', 'FAILED', 'NOT_EXERCISED']);

@@ -1,6 +1,6 @@
+import type { Permission } from '../../contract/index.ts';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Permission } from '../../sandbox/identity/permissions.ts';
 import { wrongArguments, type Given } from '../arguments.ts';
 import { appPermissions } from '../permissions.ts';
 import { scriptCommand } from '../../files/index.ts';

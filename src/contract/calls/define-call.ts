@@ -1,8 +1,6 @@
 import * as z from 'zod';
+import type { CallGroup, Permission } from './groups.ts';
 import { fillPath, type Call, type Content, type HttpMethod, type WireBody, type WireRequest } from '../wire.ts';
-
-/** Groups of calls: their sections of the interface, and the key and permission that they need (spec 5). */
-export type CallGroup = 'Catalog' | 'Files' | 'Inference' | 'External app';
 
 /** An assumption about a call, where the specification is silent. */
 export interface CallAssumption {
@@ -21,6 +19,12 @@ export interface CallFacts {
   /** Name in faults, rate limits, metrics, traces and errors. */
   readonly endpoint: string;
   readonly group: CallGroup;
+  /** Permissions of which the key needs one, if they are not those of the group. */
+  readonly permissions?: readonly Permission[];
+  /** True if the key may also come as `Authorization: Bearer` (spec 5). Default false. */
+  readonly takesBearer?: boolean;
+  /** True if a token that has expired will do for a while, as for its renewal. Default false. */
+  readonly takesExpiredToken?: boolean;
   /** Section of the interface. */
   readonly section: string;
   /** Place in the flow of section 4.8, from 1. */

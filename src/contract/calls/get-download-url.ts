@@ -23,6 +23,7 @@ export type DownloadUrlInput = { fileId: string; useDefaultContentType?: boolean
 export const getDownloadUrl = defineCall<DownloadUrlInput, string>()({
   endpoint: 'file.download',
   group: 'Files',
+  permissions: ['files_admin'],
   section: '4.6',
   summary: 'Signed download address, valid 24 hours',
   description:

@@ -17,6 +17,7 @@ export type FileStatusView = z.output<typeof read>;
 export const getFileStatus = defineCall<FileStatusInput, FileStatusView>()({
   endpoint: 'file.status',
   group: 'Files',
+  permissions: ['files_admin'],
   section: '4.5',
   summary: 'Processing status of a file',
   description: 'Tells how far the processing of an uploaded file is: QUEUED, IN_PROGRESS, then COMPLETED or FAILED.',

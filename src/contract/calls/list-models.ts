@@ -6,6 +6,7 @@ import { ofFiles } from './errors.ts';
 export const listModels = defineCall<object, KnownModels>()({
   endpoint: 'inference.models',
   group: 'Inference',
+  takesBearer: true,
   section: '4.7',
   summary: 'Models that can be run',
   description:

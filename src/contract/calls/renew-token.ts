@@ -16,6 +16,7 @@ export type RenewedToken = z.output<typeof read>;
 export const renewToken = defineCall<RenewTokenInput, RenewedToken>()({
   endpoint: 'token.renew',
   group: 'External app',
+  takesExpiredToken: true,
   section: '4.8',
   step: 1,
   summary: 'Renew the identity token',

@@ -9,8 +9,8 @@ import {
   operationStatus,
   sourceType,
   endpoints,
+  permissions,
 } from '../../contract/index.ts';
-import { permissions } from '../identity/permissions.ts';
 import { renewPolicies } from '../identity/launch.ts';
 import type { Rule } from '../referee/rules/rule.ts';
 import { advisories, results, rules } from '../referee/verdict.ts';

@@ -1,9 +1,8 @@
 /** The table of the sandbox's own calls, below `/sandbox`: no part of the platform (contract, "Sandbox control"). */
 import * as z from 'zod';
-import { appManifest } from '../../contract/index.ts';
+import { appManifest, permissions } from '../../contract/index.ts';
 import { newFault } from '../call/fault.ts';
 import { newRateLimit } from '../call/rate-limit.ts';
-import { permissions } from '../identity/permissions.ts';
 import { newUser } from '../identity/users.ts';
 import { newLaunch } from '../marketplace/launches.ts';
 import { controlAnswers as answers } from './answers.ts';

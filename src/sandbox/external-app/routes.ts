@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Response, Router } from 'express';
+import type { Request, Response, Router } from 'express';
 import {
   completeUpload,
   createOperation,
@@ -8,30 +8,25 @@ import {
   uploadChunk,
   userDetail,
   type WireProfile,
-  type ExternalAppEndpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import { serverErrorMessage } from '../call/before-call.ts';
-import { applyFault, bodyOf } from '../call/apply-fault.ts';
-import { CallRouter, type Route } from '../call/call-router.ts';
-import type { Faults } from '../call/faults.ts';
-import type { RateLimit } from '../call/rate-limit.ts';
+import type { BeforeCall, PlatformRoute } from '../call/before-call.ts';
+import { bodyOf } from '../call/apply-fault.ts';
+import { CallRouter } from '../call/call-router.ts';
 import { isRecord } from '../../files/index.ts';
 import type { FileProcessing } from '../files/file-processing.ts';
-import { requireApiKey, type ApiKeys } from '../identity/api-keys.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import type { Users } from '../identity/users.ts';
 import type { Launches } from '../marketplace/launches.ts';
-import type { Trace } from '../referee/trace.ts';
 import type { UploadEngine } from '../uploads/upload-engine.ts';
 import { externalAppRules } from '../uploads/upload-rules.ts';
 import { sessionNotFound, type UploadSession, type UploadSessions } from '../uploads/upload-sessions.ts';
 import { contextOf } from '../web/call-context.ts';
-import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
-import { readIdempotencyKey, requireApproved, type Operation, type Operations } from './operations.ts';
+import { invalid, parseValues } from '../web/sandbox-error.ts';
+import { readIdempotencyKey, requireApproved, type Operations } from './operations.ts';
 
 export interface ExternalAppOptions {
-  readonly keys: ApiKeys;
+  readonly before: BeforeCall;
   readonly tokens: IdentityTokens;
   readonly launches: Launches;
   readonly users: Users;
@@ -39,67 +34,18 @@ export interface ExternalAppOptions {
   readonly uploads: UploadEngine;
   readonly uploadSessions: UploadSessions;
   readonly processing: FileProcessing;
-  readonly faults: Faults;
-  readonly rateLimit: RateLimit;
-  readonly trace: Trace;
   /** Optional fields of a completion that the platform of this profile refuses. */
   readonly refusedFields: WireProfile['refusedFields'];
 }
 
-type ExternalAppRoute = Route & { readonly endpoint: ExternalAppEndpoint };
-type Calls = CallRouter<ExternalAppRoute>;
+type Calls = CallRouter<PlatformRoute>;
 
-/** The seven calls of spec 4.8. Checks run in the contract's order: path and method, key, permission, token, body, resource, state. */
+/** The seven calls of spec 4.8. */
 export function externalAppRoutes(options: ExternalAppOptions): Router {
-  const calls: Calls = new CallRouter<ExternalAppRoute>(checksBefore(options));
+  const calls: Calls = new CallRouter<PlatformRoute>(options.before);
   answerOperations(calls, options);
   answerUploads(calls, options);
   return calls.finish();
-}
-
-/** The handlers that run before the body of a call is read. */
-function checksBefore(options: ExternalAppOptions) {
-  const { keys, tokens, launches, operations, faults, rateLimit, trace } = options;
-  const key = requireApiKey(keys, ['external_app'], () => new SandboxError('authentication_failed'));
-
-  return ({ endpoint }: ExternalAppRoute): RequestHandler[] => {
-    // A renewal is judged by its own rule: it is accepted for a while after the token's end.
-    const authenticate = (token: string) =>
-      endpoint === renewToken.endpoint ? tokens.requireRenewable(token) : tokens.authenticate(token);
-    const record: RequestHandler = (req, res, next) => {
-      const caller = tokens.identify(tokenOf(req));
-      trace.begin(req, res, endpoint, caller, caller && operationSoFar(operations, endpoint, req, caller.launchId));
-      next();
-    };
-    const token: RequestHandler = (req, res, next) => {
-      const launchId = authenticate(tokenOf(req));
-      const { keyOfApp = null } = contextOf(res);
-      // A key of one app is no good for launches of another.
-      if (keyOfApp !== null && keyOfApp !== launches.get(launchId).appId) throw new SandboxError('permission_denied');
-      contextOf(res).launchId = launchId;
-      next();
-    };
-    const fault: RequestHandler = async (req, res, next) => {
-      const effect = rateLimit.take(endpoint) ?? faults.take(endpoint, launchOf(res));
-      if (await applyFault(effect, endpoint, req, res)) next();
-    };
-    return [...serverErrorMessage(endpoint), record, key, token, fault];
-  };
-}
-
-/** The operation that a call is about, as far as its head tells: a call that fails early is judged all the same. */
-function operationSoFar(
-  operations: Operations,
-  endpoint: ExternalAppEndpoint,
-  req: Request,
-  launchId: string,
-): Operation | null {
-  // The launch's only one. Of several nobody knows which is meant, and nobody is judged by a guess.
-  if (endpoint.startsWith('upload.')) return operations.onlyOf(launchId);
-  const { operationId } = req.query;
-  const named =
-    endpoint === 'operation.status' && typeof operationId === 'string' ? operations.find(operationId) : null;
-  return named?.launchId === launchId ? named : null;
 }
 
 /** For the referee: the operation that a call names, its status as the call came in, or that it is another launch's. */

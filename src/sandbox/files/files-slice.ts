@@ -16,13 +16,13 @@ export interface FilesStores {
   readonly uploads: UploadEngine;
   readonly processing: FileProcessing;
   /** Options of the file routes, for the platform and for the sandbox's own pages. */
-  readonly fileApi: Omit<FileRoutesOptions, 'keys' | 'before'>;
+  readonly fileApi: Omit<FileRoutesOptions, 'before'>;
 }
 
 /** Opens files, their uploads and their processing (sections 4.3 to 4.6). */
 export function openFiles(
   { database, clock, signer, profile, confinement, folders, log, publicUrl, freeBytes }: Services,
-  { users, keys }: IdentityStores,
+  { users }: IdentityStores,
   { catalog }: CatalogStores,
   inspection: Pick<FileProcessingOptions, 'job' | 'limits'>,
 ): Slice<FilesStores, { readonly before: BeforeCall }> {
@@ -59,7 +59,7 @@ export function openFiles(
       ['files', ['files']],
       ['calls', ['uploads', 'upload_parts']],
     ],
-    routes: ({ before }) => fileRoutes({ ...fileApi, keys, before }),
+    routes: ({ before }) => fileRoutes({ ...fileApi, before }),
     async start() {
       await uploads.open();
       files.requeueUnfinished();

@@ -8,14 +8,12 @@ import {
   getFileStatus,
   uploadFile,
   uploadFileChunk,
-  type Endpoint,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import type { BeforeCall } from '../call/before-call.ts';
+import type { BeforeCall, PlatformRoute } from '../call/before-call.ts';
 import { bodyOf } from '../call/apply-fault.ts';
-import { CallRouter, type Route } from '../call/call-router.ts';
+import { CallRouter } from '../call/call-router.ts';
 import { signedCalls } from '../call/signed-calls.ts';
-import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import type { UploadAccess, UploadEngine } from '../uploads/upload-engine.ts';
 import { fileRules } from '../uploads/upload-rules.ts';
 import { sessionNotFound } from '../uploads/upload-sessions.ts';
@@ -31,7 +29,6 @@ import { sendAsDownload } from '../web/untrusted-content.ts';
 
 export interface FileRoutesOptions {
   readonly files: Files;
-  readonly keys: Pick<ApiKeys, 'find'>;
   readonly before: BeforeCall;
   readonly uploads: UploadEngine;
   readonly processing: FileProcessing;
@@ -44,9 +41,7 @@ export interface FileRoutesOptions {
 
 /** The file endpoints (spec 4.3 to 4.6) and the downloads themselves. */
 export function fileRoutes(options: FileRoutesOptions): Router {
-  const { files, keys, before, uploads, processing, links, blobDir } = options;
-  const admin = requireApiKey(keys, ['files_admin'], unauthorized);
-  const uploader = requireApiKey(keys, ['files_admin', 'files_upload'], unauthorized);
+  const { files, before, uploads, processing, links, blobDir } = options;
   const link: RequestHandler = (req, res, next) => {
     contextOf(res).useDefaultContentType = links.verify(String(req.params['fileId']), req.query).useDefaultContentType;
     next();
@@ -70,13 +65,8 @@ export function fileRoutes(options: FileRoutesOptions): Router {
     res.json({ fileId: file.id, originalName: file.originalName, createdAt: iso(file.createdAtMs), size: file.size });
   }
 
-  const checks: Readonly<Record<string, RequestHandler>> = {
-    [getFileStatus.path]: admin,
-    [getDownloadUrl.path]: admin,
-    [signedCalls.download.path]: link,
-  };
-  const calls = new CallRouter<Route & { readonly endpoint: Endpoint }>(({ endpoint, path }) =>
-    before(endpoint, checks[path] ?? uploader),
+  const calls = new CallRouter<PlatformRoute>((row) =>
+    before(row, row.path === signedCalls.download.path ? link : undefined),
   );
 
   calls.on(uploadFile, async (req, res) =>

@@ -1,11 +1,10 @@
 import type { RequestHandler } from 'express';
-import { apiKeyHeader } from '../../contract/index.ts';
+import { apiKeyHeader, callGroups, neededPermissions, type CallFacts, type Permission } from '../../contract/index.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { hashSecret, newId, newSecret } from '../secrets.ts';
 import { contextOf } from '../web/call-context.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
 import { ownJson } from '../../files/index.ts';
-import type { Permission } from './permissions.ts';
 
 export interface ApiKey {
   readonly id: string;
@@ -115,26 +114,23 @@ function fromRow(row: KeyRow): ApiKey {
   };
 }
 
-/** A missing or unknown key in the catalog, file and inference groups (spec 7). */
-export const unauthorized = () => new SandboxError('unauthorized');
+/** Keys that calls may come with. */
+export type KnownKeys = Pick<ApiKeys, 'find'> & Partial<Pick<ApiKeys, 'noteUse'>>;
 
 /**
- * Requires an API key with at least one of `anyOf` (any valid key where empty). A missing or unknown key
- * is what the group says (spec 5, 7), a missing permission 403 `Permission Denied`. `bearer`: the key may
- * also come as `Authorization: Bearer`.
+ * Requires an API key with one of the permissions that the call needs. A missing or unknown key is answered as the group
+ * of the call says (spec 5, 7), a missing permission with 403 `Permission Denied`.
  */
 export function requireApiKey(
-  keys: Pick<ApiKeys, 'find'> & Partial<Pick<ApiKeys, 'noteUse'>>,
-  anyOf: readonly Permission[],
-  unknownKey: () => SandboxError,
-  { bearer = false } = {},
+  keys: KnownKeys,
+  call: Pick<CallFacts, 'group' | 'permissions' | 'takesBearer'>,
 ): RequestHandler {
+  const permissions = neededPermissions(call);
+  const bearerOf = (header = '') => (call.takesBearer ? /^Bearer +(\S+)$/i.exec(header)?.[1] : undefined);
   return (req, res, next) => {
-    const given =
-      req.get(apiKeyHeader) ?? (bearer ? /^Bearer +(\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined);
-    const key = keys.find(given ?? '');
-    if (!key) throw unknownKey();
-    const needed = anyOf.find((permission) => key.permissions.includes(permission)) ?? anyOf[0];
+    const key = keys.find(req.get(apiKeyHeader) ?? bearerOf(req.get('authorization')) ?? '');
+    if (!key) throw new SandboxError(callGroups[call.group].unknownKey);
+    const needed = permissions.find((permission) => key.permissions.includes(permission)) ?? permissions[0];
     if (needed !== undefined) {
       keys.noteUse?.(key, needed);
       if (!key.permissions.includes(needed)) throw new SandboxError('permission_denied');

@@ -1,6 +1,6 @@
+import { permissions } from '../../contract/index.ts';
 import type { Services, Slice } from '../slices.ts';
 import { ApiKeys } from './api-keys.ts';
-import { permissions } from './permissions.ts';
 import { IdentityTokens } from './identity-tokens.ts';
 import { Users } from './users.ts';
 

@@ -1,6 +1,5 @@
 import type { BeforeCall } from '../call/before-call.ts';
 import type { FilesStores } from '../files/files-slice.ts';
-import type { IdentityStores } from '../identity/identity-slice.ts';
 import type { Services, Slice } from '../slices.ts';
 import { InferenceJobs } from './inference-jobs.ts';
 import { InferenceRunner } from './inference-runner.ts';
@@ -12,13 +11,12 @@ export interface InferenceStores {
   readonly jobs: InferenceJobs;
   readonly runner: InferenceRunner;
   /** Options of the inference routes, for the platform and for the sandbox's own pages. */
-  readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys' | 'before'>;
+  readonly inferenceApi: Omit<InferenceRoutesOptions, 'before'>;
 }
 
 /** Opens the models and their jobs (section 4.7). `unavailable`: the reason why no model can run, else null. */
 export async function openInference(
   { config, database, clock, confinement, folders, log }: Services,
-  { keys }: IdentityStores,
   { files }: FilesStores,
   unavailable: string | null,
 ): Promise<Slice<InferenceStores, { readonly before: BeforeCall }>> {
@@ -30,7 +28,7 @@ export async function openInference(
   return {
     stores: { models, jobs, runner, inferenceApi },
     topics: [['jobs', ['inference_jobs']]],
-    routes: ({ before }) => inferenceRoutes({ ...inferenceApi, keys, before }),
+    routes: ({ before }) => inferenceRoutes({ ...inferenceApi, before }),
     start() {
       jobs.requeueUnfinished();
       runner.wake();

@@ -6,15 +6,13 @@ import {
   getInferenceStatus,
   listModels,
   runInference,
-  type Endpoint,
   type InferenceJobView,
 } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
-import type { BeforeCall } from '../call/before-call.ts';
-import { CallRouter, type Route } from '../call/call-router.ts';
+import type { BeforeCall, PlatformRoute } from '../call/before-call.ts';
+import { CallRouter } from '../call/call-router.ts';
 import type { Files } from '../uploads/files.ts';
 import { sendAsDownload } from '../web/untrusted-content.ts';
-import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
 import type { InferenceJob, InferenceJobs } from './inference-jobs.ts';
 import type { InferenceRunner } from './inference-runner.ts';
@@ -25,26 +23,14 @@ export interface InferenceRoutesOptions {
   readonly jobs: InferenceJobs;
   readonly runner: InferenceRunner;
   readonly files: Files;
-  readonly keys: Pick<ApiKeys, 'find'>;
   readonly before: BeforeCall;
   /** Reason why no model can run; null if models can. */
   readonly unavailable: string | null;
 }
 
 /** The inference endpoints (spec 4.7, 7). */
-export function inferenceRoutes({
-  models,
-  jobs,
-  runner,
-  files,
-  keys,
-  before,
-  unavailable,
-}: InferenceRoutesOptions): Router {
-  const calls = new CallRouter<Route & { readonly endpoint: Endpoint }>(({ endpoint }) =>
-    // The one call for which the spec also lists a bearer token (section 5).
-    before(endpoint, requireApiKey(keys, ['inference'], unauthorized, { bearer: endpoint === listModels.endpoint })),
-  );
+export function inferenceRoutes({ models, jobs, runner, files, before, unavailable }: InferenceRoutesOptions): Router {
+  const calls = new CallRouter<PlatformRoute>(before);
   const jobNotFound = () => new SandboxError('inference_job_not_found');
 
   calls.on(

@@ -270,11 +270,10 @@ export const descriptions: Readonly<Record<string, string>> = {
 /** Descriptions of the groups of calls. */
 export const tagDescriptions: Readonly<Record<string, string>> = {
   Catalog: 'STAC catalogs, collections, items and search (sections 2 and 4.1, 4.2). Any API key.',
-  Files:
-    'Uploads in one request or in chunks, status and downloads of files (sections 4.3 to 4.6). Permissions `files_admin` or `files_upload`.',
-  Inference: 'Models of the platform, run on files (section 4.7). Permission `inference`.',
+  Files: 'Uploads in one request or in chunks, status and downloads of files (sections 4.3 to 4.6).',
+  Inference: 'Models of the platform, run on files (section 4.7).',
   'External app':
-    'The seven calls of an app of the marketplace, in their order (section 4.8). Permission `external_app`, and the identity token of a launch.',
+    'The seven calls of an app of the marketplace, in their order (section 4.8). Each has the identity token of a launch in its path.',
   Sandbox:
     'Control calls of the sandbox, which no platform has: launches, decisions, clock, faults, traces and verdicts.',
 };

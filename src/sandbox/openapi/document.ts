@@ -167,7 +167,7 @@ function operationOf(call: DocumentedCall): ZodOpenApiOperationObject {
 function securityOf(call: DocumentedCall): Record<string, string[]>[] {
   if (call.isSigned) return [];
   if (call.tag === 'Sandbox') return [{}, { adminKey: [] }];
-  return call.id === 'listModels' ? [{ apiKey: [] }, { bearer: [] }] : [{ apiKey: [] }];
+  return call.takesBearer ? [{ apiKey: [] }, { bearer: [] }] : [{ apiKey: [] }];
 }
 
 function bodyOf({

@@ -35,4 +35,6 @@ export interface DocumentedCall {
   readonly takesRange?: boolean;
   /** A signed address: the API key is not needed. */
   readonly isSigned?: boolean;
+  /** True if the key may also come as a bearer token. Default false. */
+  readonly takesBearer?: boolean;
 }

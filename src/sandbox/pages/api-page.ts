@@ -1,7 +1,6 @@
 import { Router } from 'express';
-import { apiKeyHeader } from '../../contract/index.ts';
+import { apiKeyHeader, permissions } from '../../contract/index.ts';
 import type { ApiKeys } from '../identity/api-keys.ts';
-import { permissions } from '../identity/permissions.ts';
 import { ownOpenApi } from '../openapi/document.ts';
 import type { RenderPage } from './page.ts';
 

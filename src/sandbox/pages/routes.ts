@@ -1,11 +1,11 @@
 import compression from 'compression';
 import { Router, type ErrorRequestHandler } from 'express';
+import { permissions } from '../../contract/index.ts';
 import { requireOwnHost } from '../call/guards.ts';
 import type { SandboxDatabase } from '../database.ts';
 import { beforePageCall } from '../call/before-call.ts';
 import { fileRoutes, type FileRoutesOptions } from '../files/routes.ts';
-import type { ApiKeys } from '../identity/api-keys.ts';
-import { permissions } from '../identity/permissions.ts';
+import type { ApiKeys, KnownKeys } from '../identity/api-keys.ts';
 import { inferenceRoutes, type InferenceRoutesOptions } from '../inference/routes.ts';
 import type { Signer } from '../secrets.ts';
 import type { StacObjects } from '../stac/stac-objects.ts';
@@ -36,8 +36,8 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
   readonly objects: StacObjects;
   readonly assets: AssetLinks;
   readonly sceneUploads: SceneUploadsOptions;
-  readonly fileApi: Omit<FileRoutesOptions, 'keys' | 'before'>;
-  readonly inferenceApi: Omit<InferenceRoutesOptions, 'keys' | 'before'>;
+  readonly fileApi: Omit<FileRoutesOptions, 'before'>;
+  readonly inferenceApi: Omit<InferenceRoutesOptions, 'before'>;
 }
 
 /** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
@@ -49,7 +49,7 @@ const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
 /** Addresses that the pages' own scripts call; their responses are JSON. */
 const isForScripts = /^\/(browser\/|files\/scenes|docs\/key)/;
 const compressed = compression();
-const pageKeys: Pick<ApiKeys, 'find'> = { find: () => ({ id: 'pages', permissions, appId: null, createdAtMs: 0 }) };
+const pageKeys: KnownKeys = { find: () => ({ id: 'pages', permissions, appId: null, createdAtMs: 0 }) };
 
 /** The sandbox's pages: what a person does with a browser. */
 export function sandboxPages(options: SandboxPagesOptions): Router {
@@ -72,8 +72,8 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   guarded.use(apiPage({ ...options, render }));
   guarded.use(
     browserApi,
-    fileRoutes({ ...options.fileApi, keys: pageKeys, before: beforePageCall }),
-    inferenceRoutes({ ...options.inferenceApi, keys: pageKeys, before: beforePageCall }),
+    fileRoutes({ ...options.fileApi, before: beforePageCall(pageKeys) }),
+    inferenceRoutes({ ...options.inferenceApi, before: beforePageCall(pageKeys) }),
   );
 
   router.use(assetRoutes());

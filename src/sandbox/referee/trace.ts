@@ -12,7 +12,7 @@ import { contextOf, type CallNotes } from '../web/call-context.ts';
 import type { DrawnCall } from './timeline.ts';
 import { inOrder, type CallDetail, type TracedCall } from './traced-call.ts';
 import { keyOfViolation, type KeptViolation, type Missing, type ViolationView } from './verdict.ts';
-import type { CallAttribution, CalledOperation } from './call-attribution.ts';
+import type { CallAttribution } from './call-attribution.ts';
 import { ownJson } from '../../files/index.ts';
 
 /** Half of an exchange as it is kept, secrets redacted. */
@@ -123,44 +123,16 @@ export class Trace {
       insertion.run(launchId, rule, keyOfViolation(violation), JSON.stringify(violation));
   }
 
-  /**
-   * Notes the call when it is over. A call with a token of no launch is nobody's, and is not kept.
-   * `current` is the operation that it is about, where that is known without reading it any further; null where it is not.
-   */
-  begin(
-    req: Request,
-    res: Response,
-    endpoint: Endpoint,
-    caller: { launchId: string; tokenNumber: number } | null,
-    current: CalledOperation | null,
-  ): void {
-    if (caller === null) return;
-    contextOf(res).notes.detail['tokenNumber'] = caller.tokenNumber;
-    // Now: Express has other parameters when the call is over.
-    const token = String(req.params['token']);
-    this.#follow(req, res, endpoint, { launchId: caller.launchId, path: pathOf(req, token), token, current });
-  }
-
-  /** The same of a call without a token: of the launch that it is known to belong to, or of nobody's. Its query holds signatures, and is left out. */
-  beginOfGroup(req: Request, res: Response, endpoint: Endpoint, whose: CallAttribution): void {
-    if (whose.itemId !== null) contextOf(res).notes.detail['itemId'] = whose.itemId;
-    const { launchId, operation: current } = whose;
-    this.#follow(req, res, endpoint, { launchId: launchId ?? unattributed, path: req.path, token: '', current });
-  }
-
-  #follow(
-    req: Request,
-    res: Response,
-    endpoint: Endpoint,
-    {
-      launchId,
-      path,
-      token,
-      current,
-    }: { launchId: string; path: string; token: string; current: CalledOperation | null },
-  ): void {
+  /** Notes the call when it is over. The query of a call without a token is left out, because it may hold a signature. */
+  begin(req: Request, res: Response, endpoint: Endpoint, attribution: CallAttribution): void {
+    const launchId = attribution.launchId ?? unattributed;
+    const { operation } = attribution;
+    // Read them now, because Express has other parameters when the call is over. No path has a wildcard, which would give a list.
+    const { token = '' } = req.params as Readonly<Record<string, string>>;
+    const path = token === '' ? req.path : pathOf(req, token);
     const call = contextOf(res);
     const { notes } = call;
+    Object.assign(notes.detail, attribution.detail);
     const at = this.#clock.machineNow();
     const launchAt = this.#clock.now(launchId === unattributed ? undefined : launchId);
     const lateMs = Math.round(this.#lateness.within(lookedBackMs));
@@ -185,8 +157,8 @@ export class Trace {
       if (call.errorCode !== undefined) detail['code'] = call.errorCode;
       const asked = Number(res.get('retry-after'));
       if (asked > 0) detail['retryAfterSeconds'] = asked;
-      if (current && detail['operationId'] === undefined && detail['foreign'] === undefined)
-        Object.assign(detail, { operationId: current.id, operationStatus: current.status });
+      if (operation && detail['operationId'] === undefined && detail['foreign'] === undefined)
+        Object.assign(detail, { operationId: operation.id, operationStatus: operation.status });
       const scrubOwn = scrubber([
         token,
         req.get(apiKeyHeader) ?? '',

@@ -9,7 +9,6 @@ import {
   getCollection,
   getItem,
   searchItems,
-  type Endpoint,
   itemsQuery,
   lenientSearchRequest,
   mediaTypes,
@@ -17,11 +16,11 @@ import {
   stacPaths,
   strictSearchRequest,
 } from '../../contract/index.ts';
-import type { BeforeCall } from '../call/before-call.ts';
-import { CallRouter, type Route } from '../call/call-router.ts';
+import type { BeforeCall, PlatformRoute } from '../call/before-call.ts';
+import { CallRouter } from '../call/call-router.ts';
 import { signedCalls } from '../call/signed-calls.ts';
 import { sendAsDownload, sendUntrusted } from '../web/untrusted-content.ts';
-import { requireApiKey, unauthorized, type ApiKeys } from '../identity/api-keys.ts';
+import type { ApiKeys } from '../identity/api-keys.ts';
 import { clientGone } from '../web/client-gone.ts';
 import { readRange, setValidator } from '../web/ranges.ts';
 import { parseValues, SandboxError } from '../web/sandbox-error.ts';
@@ -56,15 +55,13 @@ export interface StacRoutesOptions {
 
 const thumbnailSize = { width: 256, height: 256 };
 
-type Calls = CallRouter<Route & { readonly endpoint: Endpoint }>;
+type Calls = CallRouter<PlatformRoute>;
 
 /** Catalog, collections, items and search (spec 4.1, 4.2), and what their assets lead to. */
 export function stacRoutes(options: StacRoutesOptions): Router {
-  const { before, keys } = options;
   const router = Router({ caseSensitive: true });
-  const key = requireApiKey(keys, [], unauthorized);
   const links = linkChecks(options);
-  const calls: Calls = new CallRouter(({ endpoint, path }) => before(endpoint, links[path] ?? key), router);
+  const calls: Calls = new CallRouter((row) => options.before(row, links[row.path]), router);
   router.use(
     '/public/stac',
     cors({
