@@ -8,6 +8,7 @@ import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import * as z from 'zod';
 import { readFileForm } from '../../src/sandbox/web/file-form.ts';
 import { key, processed } from '../support/files.ts';
 import { apiKey, openUpload, startSandbox, type TestSandbox } from '../support/sandbox.ts';
@@ -98,19 +99,28 @@ test('a chunk of a session that a reset deletes meanwhile gets 404', async () =>
   expect(await json(response)).toMatchObject({ code: 'upload_session_not_found' });
 });
 
+const anyForm = {
+  fileField: 'file',
+  fields: z.record(z.string(), z.string()),
+  tooLarge: () => {
+    throw new Error('too large');
+  },
+};
+
 test('a body that falls silent is cut', async () => {
   const body = new Readable({ read() {} });
   body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nbegun');
   const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '1000' } };
-  const reading = readFileForm(request as never, body, {
-    fileField: 'file',
-    maxBytes: 1_000,
-    tooLarge: () => {
-      throw new Error('too large');
+  const reading = readFileForm(
+    request as never,
+    body,
+    {
+      ...anyForm,
+      maxBytes: 1_000,
+      silenceMs: 50,
     },
-    onFile: async (content) => void (await content.toArray()),
-    silenceMs: 50,
-  });
+    ({ content }) => content.toArray(),
+  );
   await expect(reading).rejects.toMatchObject({ status: 400, code: 'malformed_form' });
   expect(body.destroyed).toBe(true);
 });
@@ -123,18 +133,20 @@ test('a body that waits for its turn is not silent', async () => {
   body.push(null);
   const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '5000000' } };
   let bytes = 0;
-  await readFileForm(request as never, body, {
-    fileField: 'file',
-    maxBytes: 5_000_000,
-    tooLarge: () => {
-      throw new Error('too large');
+  await readFileForm(
+    request as never,
+    body,
+    {
+      ...anyForm,
+      maxBytes: 5_000_000,
+      silenceMs: 50,
     },
-    async onFile(content) {
+    async ({ content, end }) => {
       // The chunk before it takes four times as long as a client may be silent.
       await new Promise((later) => setTimeout(later, 200));
       for await (const part of content) bytes += (part as Buffer).length;
+      await end();
     },
-    silenceMs: 50,
-  });
+  );
   expect(bytes).toBe(64 * 64 * 1024);
 });

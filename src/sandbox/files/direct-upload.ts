@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import * as z from 'zod';
 import { fileName, limits, uploadFile, type SourceType } from '../../contract/index.ts';
 import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
@@ -32,36 +33,30 @@ export async function receiveDirectUpload(
 ): Promise<FileRecord> {
   const blob = newId('blob');
   const path = join(blobDir, blob);
-  // In an object: what the callback below sets is read after it.
-  const received: { name?: string | undefined; sizeBytes?: number } = {};
+  const form = { fileField: uploadFile.fileField, fields: z.record(z.string(), z.string()) };
   try {
-    const form = await readFileForm(req, req, {
-      fileField: uploadFile.fileField,
-      maxBytes: limits.directUploadBytes,
-      tooLarge,
-      async onFile(content, _fieldsSoFar, name) {
-        received.name = requireName(name);
+    return await readFileForm(
+      req,
+      req,
+      { ...form, maxBytes: limits.directUploadBytes, tooLarge },
+      async ({ fileName: nameInForm, content, end }) => {
+        const name = requireName(nameInForm);
         await requireRoom(blobDir, fileRules, freeBytes);
         const sink = await appendPart(path, 0);
-        received.sizeBytes = await drainInto(sink, content).catch(async (error: unknown) => {
+        const sizeBytes = await drainInto(sink, content).catch(async (error: unknown) => {
           await sink.undo();
           throw error;
         });
+        const fields = await end();
+        const { sourceType } = parseValues(
+          uploadFile.fields,
+          withoutEmpty({ sourceType: fields['sourceType'] || req.query['sourceType'] }),
+        );
+        // Check and insert in one synchronous step, because a reset deletes blobs without a record.
+        if (!existsSync(path)) throw sessionNotFound();
+        return insert(files, { userId, blob, sourceType, name, sizeBytes });
       },
-    });
-    const { sourceType } = parseValues(
-      uploadFile.fields,
-      withoutEmpty({ sourceType: form['sourceType'] || req.query['sourceType'] }),
     );
-    // Check and insert in one synchronous step, because a reset deletes blobs without a record.
-    if (!existsSync(path)) throw sessionNotFound();
-    return insert(files, {
-      userId,
-      blob,
-      sourceType,
-      name: received.name ?? '',
-      sizeBytes: received.sizeBytes ?? 0,
-    });
   } catch (error) {
     await rm(path, { force: true });
     throw asStorageError(error, fileRules);

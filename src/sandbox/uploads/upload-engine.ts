@@ -5,13 +5,14 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type * as z from 'zod';
 import { limits, uploadChunk, type CompleteUploadRequest, type WireLimits } from '../../contract/index.ts';
 import type { SandboxClock } from '../clock.ts';
 import type { FileRecord, Files, NewFile } from './files.ts';
 import { stored } from '../rows.ts';
 import { newId } from '../secrets.ts';
 import { readFileForm } from '../web/file-form.ts';
-import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
+import { invalid, SandboxError } from '../web/sandbox-error.ts';
 import { requireRoom } from './free-space.ts';
 import { appendPart, comparePart, drainInto, type StoredBytes } from './part-file.ts';
 import { SessionLock } from './session-lock.ts';
@@ -25,6 +26,8 @@ import {
   type UploadSessions,
 } from './upload-sessions.ts';
 
+type ChunkFields = z.output<typeof uploadChunk.fields>;
+
 /** Access to a session. The group of calls that an upload came through decides it. */
 export interface UploadAccess {
   readonly rules: UploadRules;
@@ -33,7 +36,7 @@ export interface UploadAccess {
   /** Throws 404 for a session that is not the caller's, 400 where it may not be used now. */
   check(session: UploadSession): void;
   /** Receives the fields of a chunk as soon as they are read. */
-  onFields?(fields: { uploadId: string; key: string; partNumber: number }): void;
+  onFields?(fields: ChunkFields): void;
   /** Receives the fields of a chunk that is refused because of them. */
   onMalformed?(fields: Readonly<Record<string, unknown>>): void;
 }
@@ -61,10 +64,16 @@ export class UploadEngine {
   #options: UploadEngineOptions;
   #lock = new SessionLock();
   #background = new Set<Promise<void>>();
+  readonly #chunkFields: typeof uploadChunk.fields;
   #closing = false;
 
   constructor(options: UploadEngineOptions) {
     this.#options = options;
+    const { partNumber } = uploadChunk.fields.shape;
+    const { maxPartNumber } = options.limits;
+    this.#chunkFields = uploadChunk.fields.extend({
+      partNumber: partNumber.refine((number) => number <= maxPartNumber, `must be at most ${maxPartNumber}`),
+    });
   }
 
   /** Makes the folders and removes bytes that nothing refers to: of spools and sessions that a crash left. */
@@ -84,53 +93,34 @@ export class UploadEngine {
 
   /** Takes one chunk (step 6 of spec 4.8, uploadChunk of 4.4). `body` is the request, or what a fault left of it. */
   async receiveChunk(req: IncomingMessage, body: Readable, access: UploadAccess): Promise<UploadPart> {
-    // In an object: what the callback below sets is read after it.
-    const taken: { uploadId?: string; stored?: Promise<UploadPart>; spoolPath?: string } = {};
-    const { promise: formRead, resolve: acceptForm, reject: rejectForm } = Promise.withResolvers<void>();
-    formRead.catch(() => {});
+    const { chunkBytes } = this.#options.limits;
+    let uploadId: string | undefined;
     try {
-      const form = await readFileForm(req, body, {
-        fileField: uploadChunk.fileField,
-        maxBytes: this.#options.limits.chunkBytes,
-        tooLarge: () => chunkTooLarge(access.rules, this.#options.limits.chunkBytes),
-        onRefused: (form) => access.onMalformed?.(form),
-        onFile: async (content, fieldsSoFar) => {
-          const known = uploadChunk.fields.safeParse(fieldsSoFar);
-          if (!known.success) {
-            taken.spoolPath = join(this.#options.blobDir, newId('spool'));
-            return this.#spool(content, taken.spoolPath, access.rules);
-          }
-          taken.uploadId = known.data.uploadId;
-          // The usual order: all fields first. The bytes go straight to their place.
-          const read = Promise.withResolvers<void>();
-          taken.stored = this.#store(known.data, access, () => content, read.resolve, formRead);
-          await Promise.race([read.promise, taken.stored]);
+      return await readFileForm(
+        req,
+        body,
+        {
+          fileField: uploadChunk.fileField,
+          fields: this.#chunkFields,
+          maxBytes: chunkBytes,
+          tooLarge: () => chunkTooLarge(access.rules, chunkBytes),
+          onRefused: (fields) => access.onMalformed?.(fields),
         },
-      });
-      if (!uploadChunk.fields.safeParse(form).success) access.onMalformed?.(form);
-      const fields = parseValues(uploadChunk.fields, form);
-      const { maxPartNumber } = this.#options.limits;
-      if (fields.partNumber > maxPartNumber)
-        throw invalid([{ path: 'partNumber', message: `must be at most ${maxPartNumber}` }]);
-      taken.uploadId = fields.uploadId;
-      acceptForm();
-      const { stored, spoolPath = '' } = taken;
-      if (stored) return await stored;
-      return await this.#store(
-        fields,
-        access,
-        () => createReadStream(spoolPath, { highWaterMark: copyBytes }),
-        () => {},
-        formRead,
+        async ({ before, content, end }) => {
+          uploadId = before?.uploadId;
+          // The usual order: all fields first. The bytes go straight to their place.
+          if (before) return this.#store(before, access, () => content, end);
+          return this.#spooled(content, access.rules, async (openContent) => {
+            const fields = await end();
+            ({ uploadId } = fields);
+            return this.#store(fields, access, openContent, end);
+          });
+        },
       );
     } catch (error) {
-      rejectForm(error);
-      await taken.stored?.catch(() => {});
       // A reset has deleted the session and its bytes.
-      if (taken.uploadId !== undefined && !this.#options.sessions.find(taken.uploadId)) throw sessionNotFound();
+      if (uploadId !== undefined && !this.#options.sessions.find(uploadId)) throw sessionNotFound();
       throw asStorageError(error, access.rules);
-    } finally {
-      if (taken.spoolPath) await rm(taken.spoolPath, { force: true });
     }
   }
 
@@ -181,13 +171,12 @@ export class UploadEngine {
     return session;
   }
 
-  /** Reads the content to its end into the session's file and commits it when `formRead` says that the whole request was good. */
+  /** Reads the content to its end into the session's file, and commits it after `end` if the whole request was good. */
   #store(
-    fields: { uploadId: string; key: string; partNumber: number },
+    fields: ChunkFields,
     access: UploadAccess,
     openContent: () => Readable,
-    onTaken: () => void,
-    formRead: Promise<void>,
+    end: () => Promise<unknown>,
   ): Promise<UploadPart> {
     const { sessions, clock, blobDir, freeBytes } = this.#options;
     access.onFields?.(fields);
@@ -195,7 +184,7 @@ export class UploadEngine {
       const session = this.#session(fields, access);
       const earlier = sessions.part(session.id, fields.partNumber);
       const isNext = fields.partNumber === sessions.nextPartNumber(session.id);
-      if (earlier) return this.#compare(session, earlier, openContent(), onTaken, formRead);
+      if (earlier) return this.#compare(session, earlier, openContent(), end);
       this.#requirePlace(session, fields.partNumber, access.rules);
       await requireRoom(blobDir, access.rules, freeBytes);
       const waitingBlob = isNext ? null : newId('blob');
@@ -204,8 +193,7 @@ export class UploadEngine {
         : appendPart(join(blobDir, waitingBlob), 0));
       try {
         const size = await drainInto(sink, openContent());
-        onTaken();
-        await formRead;
+        await end();
         if (size === 0) throw empty();
         const part = { partNumber: fields.partNumber, size };
         sessions.commitPart(session.id, { ...part, blob: waitingBlob }, clock.now(session.launchId));
@@ -224,14 +212,12 @@ export class UploadEngine {
     session: UploadSession,
     earlier: StoredPart,
     content: Readable,
-    onTaken: () => void,
-    formRead: Promise<void>,
+    end: () => Promise<unknown>,
   ): Promise<UploadPart> {
     const sink = await comparePart(this.#bytesOf(session, earlier));
     try {
       const size = await drainInto(sink, content);
-      onTaken();
-      await formRead;
+      await end();
       if (size === 0) throw empty();
     } finally {
       await sink.undo();
@@ -323,14 +309,23 @@ export class UploadEngine {
     return parts.reduce((sum, part) => sum + part.size, 0);
   }
 
-  /** A chunk whose file came before its fields waits in a file of its own. */
-  async #spool(content: Readable, path: string, rules: UploadRules): Promise<void> {
-    await requireRoom(this.#options.blobDir, rules, this.#options.freeBytes);
+  /** Keeps a chunk whose file came before its fields in a file of its own, until `take` is done with it. */
+  async #spooled<Result>(
+    content: Readable,
+    rules: UploadRules,
+    take: (open: () => Readable) => Promise<Result>,
+  ): Promise<Result> {
+    const { blobDir, freeBytes } = this.#options;
+    const path = join(blobDir, newId('spool'));
+    await requireRoom(blobDir, rules, freeBytes);
     const sink = await appendPart(path, 0);
-    await drainInto(sink, content).catch(async (error: unknown) => {
+    try {
+      await drainInto(sink, content);
+      return await take(() => createReadStream(path, { highWaterMark: copyBytes }));
+    } finally {
       await sink.undo();
-      throw error;
-    });
+      await rm(path, { force: true });
+    }
   }
 
   /**

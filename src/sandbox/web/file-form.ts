@@ -1,23 +1,36 @@
 import type { IncomingMessage } from 'node:http';
 import { Transform, type Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import type * as z from 'zod';
 import { hasBody } from './json-body.ts';
-import { invalid, SandboxError, wrongMediaType } from './sandbox-error.ts';
-import { adaptedBody } from './wire-adapter.ts';
+import { invalid, parseValues, SandboxError, wrongMediaType } from './sandbox-error.ts';
+import { adaptedBody, type AdaptedBody } from './wire-adapter.ts';
 
-export interface FileFormOptions {
+export interface FileFormOptions<Fields extends z.ZodType> {
   /** Name of the form's file field. */
   readonly fileField: string;
+  /** Schema of the other fields. */
+  readonly fields: Fields;
   /** Most bytes of the file. */
   readonly maxBytes: number;
   /** Error for a larger file. */
   readonly tooLarge: () => SandboxError;
   /** Cuts the connection after this time without data, ms. Default: 30,000. */
   readonly silenceMs?: number;
-  /** Receives the fields of a form that is refused because of its parts. */
+  /** Receives the text fields of a form that is refused because of its fields or parts. */
   onRefused?(fields: Readonly<Record<string, string>>): void;
-  /** The file part, with the fields that came before it. Must read `content` to its end. */
-  onFile(content: Readable, fieldsSoFar: Readonly<Record<string, string>>, fileName: string | undefined): Promise<void>;
+}
+
+/** A form whose file begins. */
+export interface FileForm<Fields> {
+  /** The fields that came before the file. Null if one is missing or invalid so far. */
+  readonly before: Fields | null;
+  /** Name of the file, if the form states it. */
+  readonly fileName: string | undefined;
+  /** The file. It must be read to its end. */
+  readonly content: Readable;
+  /** All fields, after the form has been read to its end. Throws 400 for a broken form, missing or invalid fields, and fields that came twice. */
+  readonly end: () => Promise<Fields>;
 }
 
 /** Most bytes of a form besides its file. */
@@ -31,106 +44,157 @@ const malformed = (message: string, cause?: unknown) =>
 const notWellFormed = (cause: unknown) => malformed('is not a well-formed multipart form', cause);
 
 /**
- * Reads a multipart form with one file (spec 4.3, 4.4), its parts in any order, and streams the file into
- * `onFile` at the pace at which it is taken; answers the text fields by name. `body` is the request, or what
- * a fault left of it. Throws 415 for what is no multipart form, 400 for a broken one, for one without the file or with
- * one under another name, and for a field that came twice; `tooLarge` as soon as that is known.
+ * Reads a multipart form with one file (spec 4.3, 4.4), its parts in any order, and returns what `take` makes of it. `take`
+ * runs when the file begins, reads it at its own pace, and waits for `end` before it keeps anything. `body` is the request,
+ * or what a fault left of it. Throws 415 for a body that is no multipart form, 400 for a form without the file or with it
+ * under another name, and `tooLarge` as soon as that is known.
  */
-export async function readFileForm(
+export async function readFileForm<Fields extends z.ZodType, Result>(
   req: IncomingMessage,
   body: Readable,
-  options: FileFormOptions,
-): Promise<Readonly<Record<string, string>>> {
+  options: FileFormOptions<Fields>,
+  take: (form: FileForm<z.output<Fields>>) => Promise<Result>,
+): Promise<Result> {
   if (!hasBody(req)) throw invalid([{ path: options.fileField, message: 'is required' }]);
   // By its own length, before anything is read.
   if (Number(req.headers['content-length'] ?? 0) > options.maxBytes + overheadBytes) throw options.tooLarge();
+  cutSilence(body, options.silenceMs ?? usualSilenceMs);
+  const adapted = adaptedBody(req);
+  const parts = adapted?.isRaw
+    ? rawFile(body, adapted.fields, options)
+    : formParts(body, createParser(req, options.maxBytes), adapted, options);
+  try {
+    const { content, fileName } = await parts.file;
+    const before = options.fields.safeParse(parts.fields);
+    return await take({
+      before: before.success ? before.data : null,
+      ...{ fileName, content },
+      async end() {
+        await parts.whole;
+        if (!options.fields.safeParse(parts.fields).success) options.onRefused?.(parts.fields);
+        return parseValues(options.fields, parts.fields);
+      },
+    });
+  } catch (error) {
+    parts.discard(error);
+    throw error;
+  }
+}
+
+function cutSilence(body: Readable, silenceMs: number): void {
   const silence = setTimeout(() => {
     // A body that waits for its turn is not silent.
     if (body.isPaused()) silence.refresh();
     else body.destroy(malformed('the connection was silent'));
-  }, options.silenceMs ?? usualSilenceMs);
+  }, silenceMs);
   body.on('data', () => silence.refresh());
   body.once('close', () => clearTimeout(silence));
-  const spoken = adaptedBody(req);
-  if (spoken?.isRaw) return readRawFile(body, spoken.fields, options);
-  const parser = createParser(req, options.maxBytes);
-  // No prototype, because a form may have a field called toString; `Object.create` gives `any`.
-  const fields = Object.assign(Object.create(null) as Record<string, string>, spoken?.fields);
-  const repeated = new Set<string>();
-  const misnamed = new Set<string>();
-  let files = 0;
-  let file: Readable | null = null;
-  let taken: Promise<void> = Promise.resolve();
+}
 
-  const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
+/** The parts of a body as they are read. */
+interface FormParts {
+  /** Text fields so far, without a prototype. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** The file, when it begins. */
+  readonly file: Promise<{ readonly content: Readable; readonly fileName: string | undefined }>;
+  /** Resolves when everything has been read and is well formed. */
+  readonly whole: Promise<void>;
+  /** Ends the reading because of an error. The rest of the body is read and thrown away, or the client would never read the answer. */
+  discard(error: unknown): void;
+}
+
+function formParts(
+  body: Readable,
+  parser: BusboyInstance,
+  adapted: AdaptedBody | undefined,
+  options: Pick<FileFormOptions<z.ZodType>, 'fileField' | 'tooLarge' | 'onRefused'>,
+): FormParts {
+  // No prototype, because a form may have a field called toString; `Object.create` gives `any`.
+  const fields = Object.assign(Object.create(null) as Record<string, string>, adapted?.fields);
+  const faults = new PartFaults(options.fileField);
+  const file = Promise.withResolvers<{ content: Readable; fileName: string | undefined }>();
+  const whole = Promise.withResolvers<void>();
+  // Each is told to whoever waits for it, which may be later or nobody.
+  file.promise.catch(() => {});
+  whole.promise.catch(() => {});
+  let reading: Readable | null = null;
+
+  function discard(error: unknown): void {
+    file.reject(error);
+    whole.reject(error);
+    body.unpipe(parser);
+    parser.destroy();
+    // Destroying the parser does not destroy its current file.
+    reading?.destroy(error instanceof Error ? error : undefined);
+    body.resume();
+  }
+
   parser.on('field', (wireName, value, _isNameCut, isValueCut) => {
-    const name = spoken?.fieldOf(wireName) ?? wireName;
-    if (name in fields || repeated.has(name) || isValueCut) repeated.add(name);
+    const name = adapted?.fieldOf(wireName) ?? wireName;
+    if (name in fields || faults.repeated.has(name) || isValueCut) faults.repeated.add(name);
     else fields[name] = value;
   });
   parser.on('file', (name, content, fileName: string | undefined) => {
-    if (name !== options.fileField) {
-      misnamed.add(name);
-      return void content.on('error', () => {}).resume();
-    }
-    files += 1;
-    if (files > 1) return void content.resume();
-    file = content;
-    content.on('limit', () => reject(options.tooLarge()));
-    content.on('error', () => {}); // told by `body` too, and there may be no reader yet
-    taken = options.onFile(content, { ...fields }, fileName);
-    // A file that is refused early ends the reading.
-    taken.catch(reject);
+    content.on('error', () => {}); // told by `whole` too, and there may be no reader yet
+    if (name !== options.fileField) faults.misnamed.add(name);
+    else faults.files += 1;
+    if (name !== options.fileField || faults.files > 1) return void content.resume();
+    reading = content;
+    content.on('limit', () => discard(options.tooLarge()));
+    file.resolve({ content, fileName });
   });
-  parser.on('filesLimit', () => (files += 1));
-  let isOverfull = false;
-  for (const limit of ['fieldsLimit', 'partsLimit'] as const) parser.on(limit, () => (isOverfull = true));
-  parser.on('finish', resolve);
-  parser.on('error', (cause) => reject(notWellFormed(cause)));
-  const onCut = () => reject(malformed('ended before the form did'));
+  parser.on('filesLimit', () => (faults.files += 1));
+  for (const limit of ['fieldsLimit', 'partsLimit'] as const) parser.on(limit, () => (faults.isOverfull = true));
+  parser.on('finish', () => {
+    const details = faults.details();
+    if (details.length === 0) return whole.resolve();
+    options.onRefused?.(fields);
+    file.reject(invalid(details));
+    whole.reject(invalid(details));
+  });
+  parser.on('error', (cause) => discard(notWellFormed(cause)));
+  const onCut = () => discard(malformed('ended before the form did'));
   body.on('error', onCut);
   body.on('close', () => {
     if (!body.readableEnded) onCut();
   });
   body.pipe(parser);
+  return { fields, file: file.promise, whole: whole.promise, discard };
+}
 
-  try {
-    await parsed;
-    await taken;
-  } catch (error) {
-    body.unpipe(parser);
-    parser.destroy();
-    // Destroying the parser does not destroy its current file stream.
-    // A listener sets it, which TypeScript does not see here.
-    (file as Readable | null)?.destroy(error instanceof Error ? error : undefined);
-    // Answered early: what the client is still sending is read and thrown away, or it would never read the answer.
-    body.resume();
-    await taken.catch(() => {});
-    throw error;
+/** What is wrong with the parts of a form. */
+class PartFaults {
+  readonly #fileField: string;
+  readonly repeated = new Set<string>();
+  readonly misnamed = new Set<string>();
+  files = 0;
+  isOverfull = false;
+
+  constructor(fileField: string) {
+    this.#fileField = fileField;
   }
-  const faults = [...repeated].map((name) => ({ path: shown(name), message: 'must come once' }));
-  for (const name of misnamed)
-    faults.push({
-      path: options.fileField,
-      message: `is required: the form's file part is called ${JSON.stringify(shown(name))}, and must be called ${JSON.stringify(options.fileField)}`,
-    });
-  // oxlint-disable-next-line typescript/no-unnecessary-condition -- a listener sets it
-  if (isOverfull) faults.push({ path: '', message: `must have at most ${maxFields} fields` });
-  else if (files !== 1 && misnamed.size === 0)
-    faults.push({ path: options.fileField, message: files === 0 ? 'is required' : 'must come once' });
-  if (faults.length > 0) {
-    options.onRefused?.(fields);
-    throw invalid(faults);
+
+  details(): { path: string; message: string }[] {
+    const path = this.#fileField;
+    const details = [...this.repeated].map((name) => ({ path: shown(name), message: 'must come once' }));
+    for (const name of this.misnamed)
+      details.push({
+        path,
+        message: `is required: the form's file part is called ${JSON.stringify(shown(name))}, and must be called ${JSON.stringify(path)}`,
+      });
+    if (this.isOverfull) details.push({ path: '', message: `must have at most ${maxFields} fields` });
+    else if (this.files !== 1 && this.misnamed.size === 0)
+      details.push({ path, message: this.files === 0 ? 'is required' : 'must come once' });
+    return details;
   }
-  return fields;
 }
 
 /** A body that is the file and nothing else, as some platforms have it; its fields stood in the address or the headers. */
-async function readRawFile(
+function rawFile(
   body: Readable,
   fields: Readonly<Record<string, string>>,
-  options: FileFormOptions,
-): Promise<Readonly<Record<string, string>>> {
+  options: Pick<FileFormOptions<z.ZodType>, 'maxBytes' | 'tooLarge'>,
+): FormParts {
   let bytes = 0;
   const content = new Transform({
     highWaterMark: 1024 * 1024,
@@ -140,22 +204,24 @@ async function readRawFile(
       else done(null, chunk);
     },
   });
-  content.on('error', () => {}); // told by `onFile`, and there may be no reader yet
+  content.on('error', () => {}); // told to its reader, and there may be none yet
   const onCut = () => content.destroy(malformed('ended before the chunk did'));
   body.once('error', onCut);
   body.once('close', () => {
     if (!body.readableEnded) onCut();
   });
   body.pipe(content);
-  try {
-    await options.onFile(content, fields, undefined);
-  } catch (error) {
-    body.unpipe(content);
-    content.destroy();
-    body.resume();
-    throw error;
-  }
-  return fields;
+  return {
+    fields,
+    file: Promise.resolve({ content, fileName: undefined }),
+    // A reader of the content knows that it has all of it.
+    whole: Promise.resolve(),
+    discard() {
+      body.unpipe(content);
+      content.destroy();
+      body.resume();
+    },
+  };
 }
 
 /** A stranger's name for a field, as far as it is repeated. */
