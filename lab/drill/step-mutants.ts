@@ -746,7 +746,7 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'real numbers are rounded',
       polygonizeWork,
-      'isThere && !Number.isSafeInteger(value)',
+      'isThere && !Number.isInteger(value)',
       'isThere && Number.isNaN(value)',
     ),
     one(
@@ -931,8 +931,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'the panchromatic band is another row',
       panSharpen,
-      'fine.read([0, y, grid.width',
-      'fine.read([0, 0, grid.width',
+      'sharpenRow(detail!, row * width',
+      'sharpenRow(detail!, 0 * width',
     ),
     one('infinity is a value', panSharpen, 'Number.isFinite(factor)', '!Number.isNaN(factor)'),
     one(

@@ -141,6 +141,8 @@ export const appErrors = {
   grid_implausible: ofInput,
   unknown_crs: ofInput,
   crosses_antimeridian: { ...ofRun, advice: 'Choose a reference system that holds both sides of 180 degrees in one piece, and start a new run.' },
+  not_on_earth: { ...ofRun, advice: 'Take a raster and areas in one and the same reference system, and start a new run.' },
+  too_many_levels: { ...ofRun, advice: 'Choose a larger interval or name the levels, and start a new run.' },
   not_reprojected: ofInput,
   area_outside: { ...ofRun, advice: 'Choose an area that touches the raster, and start a new run.' },
   value_does_not_fit: ofInput,

@@ -52,8 +52,9 @@ function splitOne([outer = [], ...holes]: Polygon): Polygon[] {
   });
 }
 
-/** Longitudes without a jump: each edge goes the short way. */
+/** Longitudes without a jump: each edge goes the short way. Those of a ring with a corner past 180° go on already, as on maps that do not wrap and in grids from 0 to 360. */
 function unwrap(ring: readonly Position[]): Position[] {
+  if (ring.some(([longitude]) => Math.abs(longitude) > 180)) return [...ring];
   let shift = 0;
   let before = ring[0]?.[0] ?? 0;
   return ring.map(([longitude, latitude]) => {

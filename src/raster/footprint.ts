@@ -9,6 +9,9 @@ const segmentsPerEdge = 8;
 /** Degrees: about a metre. */
 const precision = 1e5;
 const flatDegrees = 2e-5;
+/** Degrees by which a grid may reach past a pole: half a pixel of a grid whose first row has its centre at the pole. */
+const beyondPole = 5;
+const clampedLatitude = (latitude: number) => Math.max(-90, Math.min(90, latitude));
 
 /**
  * Footprint of a rectangle whose corners lie in another reference system: its edges, which become curves,
@@ -26,9 +29,9 @@ export function footprintOf(
     );
   });
   const isPlace = (point: readonly [number, number] | null) =>
-    point !== null && Math.abs(point[0]) <= 360 && Math.abs(point[1]) <= 90;
+    point !== null && Math.abs(point[0]) <= 720 && Math.abs(point[1]) <= 90 + beyondPole;
   if (!points.every(isPlace)) return null;
-  const ring = unwrap(points.map((point) => [point?.[0] ?? 0, point?.[1] ?? 0]));
+  const ring = unwrap(points.map((point) => [point?.[0] ?? 0, clampedLatitude(point?.[1] ?? 0)]));
   if (Math.abs(ring.turn) > 1) return capPolygon(ring.positions);
   return splitAtAntimeridian(counterClockwise(simplify(ring.positions)));
 }
@@ -124,10 +127,16 @@ function counterClockwise(positions: readonly Position[]): Position[] {
 
 /** An open ring with longitudes that may leave -180 to 180. */
 function splitAtAntimeridian(ring: readonly Position[]): Footprint | null {
-  const [west, , east] = boxOfPositions(ring);
-  const shift = west < -180 ? 360 : 0;
+  const [west, south, east, north] = boxOfPositions(ring);
+  // One around the Earth has no edge at its ends.
+  if (east - west >= 360 - flatDegrees) return footprintOfBox([-180, round(south), 180, round(north)]);
+  // Rounding may have moved an edge at 180° a little past it.
+  const shift = -360 * Math.floor((west + 180 + flatDegrees) / 360);
   const shifted = ring.map(([x = 0, y = 0]): Position => [x + shift, y]);
-  if (east + shift <= 180) return { type: 'Polygon', coordinates: [closed(ring)] };
+  if (east + shift <= 180 + flatDegrees) {
+    const inRange = shifted.map(([x = 0, y = 0]): Position => [Math.max(-180, Math.min(180, x)), y]);
+    return { type: 'Polygon', coordinates: [closed(inRange)] };
+  }
   const inside = clip(shifted, (x) => 180 - x);
   const outside = clip(shifted, (x) => x - 180).map(([x = 0, y = 0]): Position => [x - 360, y]);
   const parts = [inside, outside].filter((part) => part.length >= 3).map((part) => [closed(part)]);

@@ -102,12 +102,13 @@ function readBand(band: gdal.RasterBand, width: number, height: number, style: P
   };
 }
 
-/** Values of the first and last colour: the 2nd and 98th percentile, made symmetric if the style has a centre. Sorts `valid`. */
+/** Values of the first and last colour: the 2nd and 98th percentile, made symmetric if the style has a centre. A single value is in the middle. Sorts `valid`. */
 export function rangeOf(valid: Float64Array, { centre }: PreviewStyle): [number, number] {
   const [low, high] = percentiles(valid);
-  if (centre === undefined) return [low, high];
-  const far = Math.max(Math.abs(low - centre), Math.abs(high - centre));
-  return [centre - far, centre + far];
+  if (centre === undefined && high > low) return [low, high];
+  const middle = centre ?? low;
+  const far = Math.max(Math.abs(low - middle), Math.abs(high - middle)) || Math.max(0.5, Math.abs(middle) / 1_000);
+  return [middle - far, middle + far];
 }
 
 /** The 2nd and the 98th. */

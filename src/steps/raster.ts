@@ -25,9 +25,20 @@ export { hasPoints, transformOf } from '../raster/transform-of.ts';
 export { requireCovered, requirePlausible } from './plausible-grid.ts';
 export { requireTransform } from './require-placed.ts';
 export { requireSameMeaning } from './same-meaning.ts';
-export { requireStoredLayer } from './stored-layer.ts';
+export { requireStoredLayer, srsOfFeatures } from './stored-layer.ts';
 export { srsOfCode } from './srs-of-code.ts';
 export * from './warp.ts';
-export { keepScales, keepUnits, narrowed, plainCopy, typeOf, widened, wideTypeOf, withItemFacts } from './wide-copy.ts';
+export {
+  keepScales,
+  keepUnits,
+  mostExact,
+  narrowed,
+  plainCopy,
+  tooLong,
+  typeOf,
+  widened,
+  wideTypeOf,
+  withItemFacts,
+} from './wide-copy.ts';
 export { withoutMask } from './without-mask.ts';
 export * from './zones.ts';

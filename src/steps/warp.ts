@@ -381,7 +381,8 @@ export function hasSeamAt180({ srs, geoTransform, rasterSize }: Place, target: g
   }
 }
 
-function crossesAntimeridian({ srs, geoTransform, rasterSize: { x, y } }: Place): boolean {
+/** True if a raster lies on both sides of 180° of longitude. */
+export function crossesAntimeridian({ srs, geoTransform, rasterSize: { x, y } }: Place): boolean {
   if (!srs || !geoTransform) return false;
   const corners = [
     [0, 0],

@@ -26,7 +26,7 @@ const wider: Readonly<Record<string, readonly [type: string, missing: number]>> 
 };
 
 /** GDAL adds a half to a real number that becomes an integer: up to here it is exact. */
-const mostExact = 2 ** 52;
+export const mostExact = 2 ** 52;
 
 /** The type that holds a band's values. Signed bytes of old files are 16-bit integers. */
 export const typeOf = (band: gdal.RasterBand): string => (isSignedByte(band) ? 'Int16' : (band.dataType ?? 'Float32'));
@@ -72,7 +72,8 @@ export function widened(
   );
 }
 
-const tooLong = (value: number) =>
+/** The error for an integer beyond `mostExact`. */
+export const tooLong = (value: number) =>
   new KitError(
     'type_not_supported',
     `the raster holds ${value}, and integers of 64 bits stay exact up to ${mostExact} only; convert it to another type first`,

@@ -91,7 +91,7 @@ export function placeZones(
       const number = firstWithoutPlace(from, own);
       const reason =
         number === null
-          ? withoutFolders(messageOf(cause))
+          ? withoutAdviceOfPrograms(withoutFolders(messageOf(cause)))
           : `feature ${number} has coordinates that ${own.isGeographic() ? 'are no longitude and latitude' : 'lie outside its reference system'}`;
       throw new KitError('bad_zones', `the areas cannot be placed on the raster: ${reason}`, { status: 422 });
     }
@@ -110,12 +110,16 @@ export function placeZones(
       `feature ${withoutArea + 1} has ${named[withoutArea]?.geometry ? `a ${named[withoutArea].geometry.type.replace('Multi', '')}` : 'no geometry'}; areas must be polygons, so remove it or give it one`,
       { status: 422 },
     );
-  // Only an outline in angles can go on past 180°.
-  const split = perUnit === null ? given : given.map((polygons) => polygons && splitAt180(polygons));
+  // Straight lines of a projected system are curves here: only short edges tell on which side of 180° they lie.
+  const isCut = perUnit === null && given.some((polygons) => polygons !== null && jumps(polygons));
+  const shortEdges = isCut ? polygonsWithShortEdges() : given;
+  const split = shortEdges.map((polygons) => polygons && splitAt180(polygons));
   const isSplit = split.some((polygons, i) => polygons?.some((polygon, k) => polygon !== given[i]?.[k]));
   const from = isSplit ? gdal.drivers.get('GeoJSON').open(splitFile(split, folder), 'r') : dataset;
   const edge =
-    perUnit === null ? longestEdge.metres / own.getLinearUnits().value : longestEdge.degrees / (isSplit ? 1 : perUnit);
+    perUnit === null && !isSplit
+      ? longestEdge.metres / own.getLinearUnits().value
+      : longestEdge.degrees / (isSplit ? 1 : (perUnit ?? 1));
   const placedPath = translated('zones-placed', from, [
     ...['-s_srs', isSplit ? 'EPSG:4326' : own.toWKT(), '-t_srs', srs.toWKT()],
     ...(isSame ? [] : ['-segmentize', String(edge)]),
@@ -139,7 +143,23 @@ export function placeZones(
       status: 422,
     });
   return zones;
+
+  function polygonsWithShortEdges() {
+    const edges = ['-segmentize', String(longestEdge.metres / own!.getLinearUnits().value)];
+    const path = translated('zones-short-edges', dataset, ['-s_srs', own!.toWKT(), '-t_srs', 'EPSG:4326', ...edges]);
+    return areas.parse(JSON.parse(readFileSync(path, 'utf8'))).features.map((feature) => polygonsOf(feature.geometry));
+  }
 }
+
+/** True if an edge would go around half of the Earth. */
+const jumps = (polygons: readonly LonLat[][][]) =>
+  polygons.flat().some((ring) => ring.some(([lon], i) => Math.abs((ring[i + 1]?.[0] ?? lon) - lon) > 180));
+
+/** GDAL names an option of its own program, which no user of a step can set. */
+const withoutAdviceOfPrograms = (reason: string) =>
+  /Terminating translation prematurely|Cannot find coordinate operations/.test(reason)
+    ? 'there is no way between their reference system and that of the raster'
+    : reason;
 
 /** Throws `KitError` if a name is not UTF-8. Reading replaces its bytes by U+FFFD, which a name in UTF-8 may also contain. */
 function requireNamesInUtf8(path: string, features: z.output<typeof areas>['features'], label: string): void {
@@ -256,7 +276,7 @@ function ringsOn({ srs, geoTransform, rasterSize: { x, y } }: gdal.Dataset, poly
         });
         return areaOf(out) > 0 === (k === 0) ? out : reversed(out);
       });
-      return turn === 0 || touches(rings, x, y) ? rings : [];
+      return touches(rings, x, y) ? rings : [];
     }),
   );
 }

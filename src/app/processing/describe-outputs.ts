@@ -4,7 +4,7 @@ import gdal from 'gdal-async';
 import { isSignedByte } from '../../raster/band-reader.ts';
 import { boxOf, footprintOf, footprintOfBox, type Footprint } from '../../raster/footprint.ts';
 import { srsOfLayers } from '../../raster/layer-srs.ts';
-import { toLonLat } from '../../raster/lon-lat.ts';
+import { toLonLatIfAny } from '../../raster/lon-lat.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { openVector } from '../../raster/open-vector.ts';
 import { epsgOf, footprintOfRaster } from '../../raster/raster-place.ts';
@@ -66,7 +66,7 @@ function describeRaster(path: string): OutputDescription {
 }
 
 function describeBand(band: gdal.RasterBand): Described['bands'][number] {
-  const { noDataValue, dataType, unitType } = band;
+  const { noDataValue, dataType, unitType, scale, offset } = band;
   const exact = readStatistics(band);
   return {
     name: plain(band.description || `band ${band.id}`).slice(0, 200),
@@ -76,6 +76,7 @@ function describeBand(band: gdal.RasterBand): Described['bands'][number] {
       plain(unitType ?? '')
         .trim()
         .slice(0, 40) || null,
+    scale: (scale ?? 1) === 1 && (offset ?? 0) === 0 ? null : { scale: scale ?? 1, offset: offset ?? 0 },
     statistics: exact && { minimum: exact.min, maximum: exact.max, mean: exact.mean, stddev: exact.stdDev },
   };
 }
@@ -95,6 +96,7 @@ function footprintOfLayer(layer: gdal.Layer): Footprint | null {
   if (!srs || layer.geomType === gdal.wkbNone || layer.features.count() === 0) return null;
   const { minX, minY, maxX, maxY } = layer.getExtent();
   const corners = [[minX, minY], [maxX, minY], [maxX, maxY], [minX, maxY]]; // oxfmt-ignore
-  const outline = footprintOf(corners, toLonLat(srs));
+  const lonLat = toLonLatIfAny(srs);
+  const outline = lonLat && footprintOf(corners, lonLat);
   return outline && footprintOfBox(boxOf(outline));
 }

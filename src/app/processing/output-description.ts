@@ -36,6 +36,8 @@ const band = z.strictObject({
   /** Null if no number marks gaps. */
   nodata: z.union([z.number(), z.literal('nan')]).nullable(),
   unit: text(40).nullable(),
+  /** Null for stored numbers that are the values. Statistics and nodata are stored numbers. */
+  scale: z.strictObject({ scale: z.number(), offset: z.number() }).nullable().optional(),
   statistics: statistics.nullable(),
 });
 

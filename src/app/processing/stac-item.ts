@@ -108,6 +108,7 @@ function bandOf({
   dataType,
   nodata,
   unit,
+  scale,
   statistics,
 }: NonNullable<OutputDescription['raster']>['bands'][number]) {
   return {
@@ -115,6 +116,7 @@ function bandOf({
     data_type: dataType,
     ...(nodata !== null && { nodata }),
     ...(unit !== null && { unit }),
+    ...scale,
     ...(statistics && { statistics }),
   };
 }

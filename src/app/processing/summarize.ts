@@ -3,7 +3,7 @@ import gdal from 'gdal-async';
 import { BandReader } from '../../raster/band-reader.ts';
 import { openRaster } from '../../raster/open-raster.ts';
 import { legendName, type RasterClass } from '../../raster/class-table.ts';
-import { toLonLat } from '../../raster/lon-lat.ts';
+import { toLonLatIfAny } from '../../raster/lon-lat.ts';
 import {
   colorBands,
   drawnClasses,
@@ -221,7 +221,9 @@ function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
   // Over the antimeridian longitudes go on, from corner to corner; those of a raster in degrees do by themselves.
   if (!srs.isGeographic())
     corners.reduce((before, corner) => {
-      corner[0] -= Math.round((corner[0] - before[0]) / 360) * 360;
+      const turns = (corner[0] - before[0]) / 360;
+      // The two ends of a raster around the Earth are not one place on its map.
+      if (Math.abs(turns) < 0.999) corner[0] -= Math.round(turns) * 360;
       return corner;
     });
   const middle = corners.reduce((sum, [lon]) => sum + lon, 0) / corners.length;
@@ -234,9 +236,5 @@ function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
 
 /** Null for a reference system that lies nowhere on Earth. */
 function lonLatOf(srs: gdal.SpatialReference): ((x: number, y: number) => readonly [number, number] | null) | null {
-  try {
-    return toLonLat(srs);
-  } catch {
-    return isInDegrees(srs) ? (x, y) => [x, y] : null;
-  }
+  return toLonLatIfAny(srs) ?? (isInDegrees(srs) ? (x, y) => [x, y] : null);
 }

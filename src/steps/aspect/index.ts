@@ -10,7 +10,12 @@ export default definePixelStep({
   title: 'Aspect',
   description: 'Where the slopes of an elevation raster face, in degrees clockwise from north. Level ground has none.',
   bands: { band: band({ default: '1', title: 'Band', description: 'Name or number of the band that holds heights.' }) },
-  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
+  input: {
+    description: 'An elevation raster (DEM).',
+    maxItems: 1,
+    synthetic: 'elevation',
+    sourceTypes: ['HEIGHTMAP', 'LAND_SUBSIDENCE', 'NETCDF', 'UNKNOWN'],
+  },
   output: {
     fileName: 'aspect.tif',
     sourceType: 'UNKNOWN',

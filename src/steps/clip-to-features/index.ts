@@ -4,7 +4,7 @@ import { crs, defineStep, z } from '../step-kit.ts';
 /** Cuts a raster to the polygons of a file. A pixel stays if its centre is in one of them. Pixels are neither moved nor resampled. */
 export default defineStep({
   id: 'clip-to-features',
-  version: '1.2.0',
+  version: '1.2.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Clip to features',
   description:

@@ -51,13 +51,16 @@ export async function cutTo(
     ? await plainCopy(workFolder, scene, share(0, 0.1))
     : withItemFacts(source, scene.bands);
   const isImpossible = view.bands.map((band) => band.noDataValue !== null && nodataOf(band) === null).some(Boolean);
-  const cut = await gdal.translateAsync(`${workFolder}/cut.tif`, view, [
+  const translated = await gdal.translateAsync(`${workFolder}/cut.tif`, view, [
     // GDAL replaces such a value by the nearest one of the type.
     ...(isImpossible ? ['-a_nodata', 'none'] : []),
     ...['-srcwin', window.x, window.y, window.width, window.height].map(String),
     ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
   ]);
   if (view !== source) view.close();
+  // GDAL writes blocks of zeros when it closes the file. A nodata value that is set before would take their place.
+  translated.close();
+  const cut = gdal.open(`${workFolder}/cut.tif`, 'r+');
   keepUnits(cut, [scene]);
   const clipping = share(0.1, 0.6);
   const gaps = gapsOf(cut, parameters.outside);

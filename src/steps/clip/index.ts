@@ -4,7 +4,7 @@ import { outsideParameter } from './outside.ts';
 /** Cuts a raster to an area. A pixel stays if its centre is inside. Pixels are neither moved nor resampled. */
 export default defineStep({
   id: 'clip',
-  version: '2.2.0',
+  version: '2.2.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Clip to an area',
   description: 'Cuts a raster to an area that you draw. What lies outside holds no data.',

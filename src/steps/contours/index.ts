@@ -3,7 +3,7 @@ import { band, defineStep, readingParameters, z } from '../step-kit.ts';
 /** Lines of equal height of a digital elevation model. */
 export default defineStep({
   id: 'contours',
-  version: '1.1.1',
+  version: '1.1.2',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Contours',
   description: 'Lines of equal height in an elevation raster, as a GeoPackage.',

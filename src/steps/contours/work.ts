@@ -1,6 +1,6 @@
 import gdal from 'gdal-async';
-import { gridOf, requireStoredLayer, requireTransform, withoutMask } from '../raster.ts';
-import { readingOf, type ReadingParameters, type StepJob } from '../step-kit.ts';
+import { gridOf, requireStoredLayer, requireTransform, srsOfFeatures, withoutMask } from '../raster.ts';
+import { KitError, readingOf, type ReadingParameters, type StepJob } from '../step-kit.ts';
 
 interface Parameters extends ReadingParameters {
   readonly band: string;
@@ -30,7 +30,7 @@ export default async function work({
     .filter((part) => part.trim() !== '')
     .map(Number);
   const made = gdal.drivers.get('GPKG').create(outputs.contours);
-  const layer = made.layers.create('contours', dataset.srs, gdal.wkbLineString);
+  const layer = made.layers.create('contours', srsOfFeatures(dataset), gdal.wkbLineString);
   layer.fields.add(new gdal.FieldDefn('number', gdal.OFTInteger));
   layer.fields.add(new gdal.FieldDefn('elevation', gdal.OFTReal));
   const options = {
@@ -40,17 +40,26 @@ export default async function work({
     elevField: 1,
     ...(heights.noDataValue !== null && { nodata: heights.noDataValue }),
   };
-  if (levels.length > 0) {
-    // The asynchronous function reads the levels after they are freed (gdal-async 3.12), and loses lines.
-    gdal.contourGenerate({ ...options, fixedLevels: levels.toSorted((a, b) => a - b) });
-    generating.progress(1);
-  } else
-    await gdal.contourGenerateAsync({
-      ...options,
-      interval: parameters.interval,
-      offset: parameters.base,
-      progress_cb: (fraction) => generating.progress(fraction),
-    });
+  try {
+    if (levels.length > 0) {
+      // The asynchronous function reads the levels after they are freed (gdal-async 3.12), and loses lines.
+      gdal.contourGenerate({ ...options, fixedLevels: levels.toSorted((a, b) => a - b) });
+      generating.progress(1);
+    } else
+      await gdal.contourGenerateAsync({
+        ...options,
+        interval: parameters.interval,
+        offset: parameters.base,
+        progress_cb: (fraction) => generating.progress(fraction),
+      });
+  } catch (cause) {
+    if (!/too many levels/.test(String(cause))) throw cause;
+    throw new KitError(
+      'too_many_levels',
+      `the heights would need too many lines, which are ${parameters.interval} apart: choose a larger interval, or name the levels`,
+      { status: 422, cause },
+    );
+  }
   made.close();
   requireStoredLayer(dataset, outputs.contours);
   plain?.close();

@@ -42,7 +42,12 @@ export default definePixelStep({
         'From one direction; from four of them (225°, 270°, 315° and 360°), each as the slope faces it; or from one, darker where the ground is steep.',
     }),
   }),
-  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
+  input: {
+    description: 'An elevation raster (DEM).',
+    maxItems: 1,
+    synthetic: 'elevation',
+    sourceTypes: ['HEIGHTMAP', 'LAND_SUBSIDENCE', 'NETCDF', 'UNKNOWN'],
+  },
   output: {
     fileName: 'hillshade.tif',
     sourceType: 'UNKNOWN',

@@ -3,7 +3,7 @@ import { crs, defineStep, resampling, z } from '../step-kit.ts';
 /** Merges several rasters into one. */
 export default defineStep({
   id: 'mosaic',
-  version: '2.3.0',
+  version: '2.3.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Mosaic',
   description:

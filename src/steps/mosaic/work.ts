@@ -6,6 +6,7 @@ import {
   closeAndRemove,
   commonOptions,
   createRaster,
+  crossesAntimeridian,
   degreesPerUnit,
   fromLonLat,
   fromTransform,
@@ -121,6 +122,7 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
   if (found.includes(null) || turn !== 0 || turnDown !== 0) return { args: [], shifts: unmoved };
   const boxes = found.filter((box) => box !== null);
   const perUnit = srs ? degreesPerUnit(srs) : null;
+  if (perUnit !== null && datasets.some(crossesInMetres)) throw bothSidesOf180('the system of the first raster');
   const turn360 = perUnit === null ? 0 : 360 / perUnit;
   const east = boxes.map((box) => (box.west < 0 ? turn360 : 0));
   const across = boxes.map((box, i) => shifted(box, east[i]!));
@@ -225,11 +227,15 @@ function requireNotAround(code: string, datasets: readonly gdal.Dataset[]): void
   const target = srsOfCode(code);
   const perUnit = degreesPerUnit(target);
   if (perUnit === null) return requireNoSeam(code, target, datasets);
+  if (datasets.some(crossesInMetres)) throw bothSidesOf180(code);
   const boxes = datasets.map((dataset) => boxIn(target, dataset)).filter((box) => box !== null);
   const across = boxes.map((box) => shifted(box, box.west < 0 ? 360 / perUnit : 0));
   if (widthOf(boxes) * perUnit < 300 || widthOf(across) * perUnit > 180) return;
   throw bothSidesOf180(code);
 }
+
+/** True for a raster in a projected system that lies on both sides of 180°: in degrees it would be cut in two. */
+const crossesInMetres = (dataset: gdal.Dataset) => !dataset.srs?.isGeographic() && crossesAntimeridian(dataset);
 
 const bothSidesOf180 = (code: string) =>
   new KitError(

@@ -3,6 +3,7 @@ import {
   defineStep,
   estimateCog,
   KitError,
+  type OutputValues,
   readingOf,
   readingParameters,
   type SceneBand,
@@ -15,8 +16,6 @@ const nodata = NaN;
 /** Tolerance over the whole raster, in coarse pixels. */
 const slack = 1e-2;
 const colours = ['red', 'green', 'blue'] as const;
-/** Cost of a strip: the panchromatic values, three colours, and three results in half the bytes. */
-const arraysOfStrip = 5;
 
 const colour = (name: (typeof colours)[number]) =>
   band({ default: name, title: name[0]!.toUpperCase() + name.slice(1), description: `The band that becomes ${name}.` });
@@ -34,7 +33,7 @@ const weight = (name: (typeof colours)[number]) =>
 /** Three colours in the detail of a panchromatic band, by the weighted Brovey transform, as Float32. No data where one of the four bands has none, or the colours sum up to 0. */
 export default defineStep({
   id: 'pan-sharpen',
-  version: '1.2.0',
+  version: '1.2.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Pan-sharpening',
   description:
@@ -92,23 +91,17 @@ export default defineStep({
       },
       async (target) => {
         const lines = colours.map(() => new Float64Array(grid.width));
-        let detail = new Float64Array(0);
-        let out: Float32Array[] = [];
-        const visit = (y: number, rows: number) => {
-          const count = rows * grid.width;
-          if (detail.length === 0) {
-            detail = new Float64Array(count);
-            out = colours.map(() => new Float32Array(count));
-          }
-          fine.read([0, y, grid.width, rows], detail);
-          upsamplers.forEach((upsampler) => upsampler.load(y, rows));
-          for (let row = 0; row < rows; row++) {
-            upsamplers.forEach((upsampler, i) => upsampler.fill(y + row, lines[i]!));
-            sharpenRow(detail, row * grid.width, lines, weights, out);
-          }
-          out.forEach((values, i) => target.bands.get(i + 1).pixels.write(0, y, grid.width, rows, values));
-        };
-        await raster.eachStrip({ bands: [pan.band, target.bands.get(1)], arrays: arraysOfStrip }, visit, share(0, 0.5));
+        await raster.walkBands(
+          { inputs: [fine], outputs: target.bands.map((targetBand) => targetBand) },
+          ([detail], out, { y, rows, width }) => {
+            upsamplers.forEach((upsampler) => upsampler.load(y, rows));
+            for (let row = 0; row < rows; row++) {
+              upsamplers.forEach((upsampler, i) => upsampler.fill(y + row, lines[i]!));
+              sharpenRow(detail!, row * width, lines, weights, out);
+            }
+          },
+          share(0, 0.5),
+        );
       },
     );
     raster.writeCog(
@@ -178,12 +171,14 @@ function sharpenRow(
   from: number,
   lines: readonly Float64Array[],
   [redWeight = 0, greenWeight = 0, blueWeight = 0]: readonly number[],
-  [outRed, outGreen, outBlue]: readonly Float32Array[],
+  [outRed, outGreen, outBlue]: readonly OutputValues[],
 ): void {
   const [red, green, blue] = lines;
   for (let x = 0, i = from; x < red!.length; x++, i++) {
     const pan = detail[i]!;
-    const [r, g, b] = [red![x]!, green![x]!, blue![x]!];
+    const r = red![x]!;
+    const g = green![x]!;
+    const b = blue![x]!;
     const factor = pan / (r * redWeight + g * greenWeight + b * blueWeight);
     const isThere = Number.isFinite(factor);
     outRed![i] = isThere ? r * factor : nodata;

@@ -3,7 +3,7 @@ import { band, defineStep, z } from '../step-kit.ts';
 /** The areas of a raster of classes, as polygons. */
 export default defineStep({
   id: 'polygonize',
-  version: '2.0.0',
+  version: '2.0.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Polygons of classes',
   description:

@@ -1,5 +1,15 @@
 import gdal from 'gdal-async';
-import { createRaster, gridOf, requireStoredLayer, requireTransform, walkBands, type BandReader } from '../raster.ts';
+import {
+  createRaster,
+  gridOf,
+  mostExact,
+  requireStoredLayer,
+  requireTransform,
+  srsOfFeatures,
+  tooLong,
+  walkBands,
+  type BandReader,
+} from '../raster.ts';
 import { KitError, type JobContext, type SceneBand, type StepJob } from '../step-kit.ts';
 
 interface Parameters {
@@ -35,7 +45,7 @@ export default async function work({
   const finding = share(0.3, 0.7);
   const isPlain = tolerance === 0 && smallest === 0;
   const areas = gdal.drivers.get('GPKG').create(isPlain ? outputs.areas : `${workFolder}/areas.gpkg`);
-  const layer = areas.layers.create('areas', dataset.srs, gdal.wkbPolygon);
+  const layer = areas.layers.create('areas', srsOfFeatures(dataset), gdal.wkbPolygon);
   layer.fields.add(new gdal.FieldDefn('value', gdal.OFTInteger64));
   await gdal.polygonizeAsync({
     src: classes,
@@ -48,7 +58,7 @@ export default async function work({
   signal.throwIfAborted();
   if (!isPlain) {
     const kept = gdal.drivers.get('GPKG').create(outputs.areas);
-    const chosen = kept.layers.create('areas', dataset.srs, gdal.wkbPolygon);
+    const chosen = kept.layers.create('areas', srsOfFeatures(dataset), gdal.wkbPolygon);
     chosen.fields.add(new gdal.FieldDefn('value', gdal.OFTInteger64));
     layer.features.forEach((feature) => {
       signal.throwIfAborted();
@@ -95,7 +105,8 @@ async function wholeNumbers(
           for (let i = 0; i < width * rows; i++) {
             const value = values![i]!;
             const isThere = Number.isFinite(value);
-            if (isThere && !Number.isSafeInteger(value)) throw notWhole(value);
+            if (isThere && !Number.isInteger(value)) throw notWhole(value);
+            if (isThere && Math.abs(value) > mostExact) throw tooLong(value);
             classes![i] = isThere ? value : 0;
             mask![i] = isThere ? 1 : 0;
           }

@@ -21,7 +21,12 @@ export default definePixelStep({
         'Units of height in one unit of the map. Default: derived from the stated units. Heights without a unit have the unit of the map, or metres on a map in degrees.',
     }),
   }),
-  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
+  input: {
+    description: 'An elevation raster (DEM).',
+    maxItems: 1,
+    synthetic: 'elevation',
+    sourceTypes: ['HEIGHTMAP', 'LAND_SUBSIDENCE', 'NETCDF', 'UNKNOWN'],
+  },
   output: {
     fileName: 'slope.tif',
     sourceType: 'UNKNOWN',

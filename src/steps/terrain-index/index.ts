@@ -13,8 +13,12 @@ const indices = {
     return Math.sqrt(squares);
   },
   roughness: (heights: Float64Array): number => {
-    let [low, high] = [heights[4]!, heights[4]!];
-    for (let i = 0; i < 9; i++) [low, high] = [Math.min(low, heights[i]!), Math.max(high, heights[i]!)];
+    let low = heights[4]!;
+    let high = low;
+    for (let i = 0; i < 9; i++) {
+      low = Math.min(low, heights[i]!);
+      high = Math.max(high, heights[i]!);
+    }
     return high - low;
   },
 };
@@ -35,7 +39,12 @@ export default definePixelStep({
         'position: height above the mean of the eight. ruggedness: root of the sum of the squared differences. roughness: the highest less the lowest of the nine.',
     }),
   }),
-  input: { description: 'An elevation raster (DEM).', maxItems: 1, synthetic: 'elevation' },
+  input: {
+    description: 'An elevation raster (DEM).',
+    maxItems: 1,
+    synthetic: 'elevation',
+    sourceTypes: ['HEIGHTMAP', 'LAND_SUBSIDENCE', 'NETCDF', 'UNKNOWN'],
+  },
   output: {
     fileName: 'terrain-index.tif',
     sourceType: 'UNKNOWN',

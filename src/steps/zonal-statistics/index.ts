@@ -4,7 +4,7 @@ import { classFields, fields } from './fields.ts';
 /** Statistics of the bands of a raster within each of some areas. */
 export default defineStep({
   id: 'zonal-statistics',
-  version: '2.2.0',
+  version: '2.2.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Zonal statistics',
   description:

@@ -1,0 +1,189 @@
+/** Places at 180°, at the poles, on other bodies and on no map, and values that are all alike: against plain arithmetic. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import gdal from 'gdal-async';
+import { describe, expect, test } from 'vitest';
+import { footprintOf } from '../../src/raster/footprint.ts';
+import { rangeOf } from '../../src/raster/preview.ts';
+import { markInside, placeZones } from '../../src/steps/zones.ts';
+import { testFolder } from '../support/folders.ts';
+import { run, valid, type Made } from '../support/made-rasters.ts';
+
+type Ring = readonly (readonly [number, number])[];
+
+const box = (west: number, south: number, east: number, north: number): Ring => [
+  [west, south],
+  [east, south],
+  [east, north],
+  [west, north],
+  [west, south],
+];
+
+/** A raster of the whole Earth with pixels of 1°, from this longitude on. */
+function earthFrom(west: number): gdal.Dataset {
+  const raster = gdal.open('', 'w', 'MEM', 360, 180, 1, 'Byte');
+  raster.srs = gdal.SpatialReference.fromEPSG(4326);
+  raster.geoTransform = [west, 1, 0, 90, 0, -1];
+  return raster;
+}
+
+/** Number of pixels of the Earth in a polygon of this reference system. */
+async function pixelsIn(ring: Ring, epsg: number, raster = earthFrom(-180)): Promise<number> {
+  const folder = await testFolder();
+  const path = join(folder, 'zone.geojson');
+  writeFileSync(
+    path,
+    JSON.stringify({
+      type: 'FeatureCollection',
+      crs: { type: 'name', properties: { name: `urn:ogc:def:crs:EPSG::${epsg}` } },
+      features: [{ type: 'Feature', properties: {}, geometry: { type: 'Polygon', coordinates: [ring] } }],
+    }),
+  );
+  const dataset = gdal.drivers.get('GeoJSON').open(path, 'r');
+  const [zone] = placeZones(dataset, raster, { label: '', crs: undefined, folder });
+  dataset.close();
+  const mask = new Uint8Array(360 * 180);
+  markInside(zone!.rings, { x: 0, y: 0, width: 360, height: 180 }, mask);
+  return mask.reduce((sum, value) => sum + value, 0);
+}
+
+describe('zones', () => {
+  test.each([
+    [20, -10, 360, 10, 340 * 20],
+    [0, -10, 360, 10, 360 * 20],
+    [30, -60, 290, 60, 260 * 120],
+    [170, -10, 190, 10, 20 * 20],
+    [-180, -90, 180, 90, 360 * 180],
+    [-20, -10, 20, 10, 40 * 20],
+  ])('from %d, %d to %d, %d hold %d pixels', async (west, south, east, north, count) => {
+    expect(await pixelsIn(box(west, south, east, north), 4326)).toBe(count);
+    expect(await pixelsIn(box(west, south, east, north), 4326, earthFrom(0))).toBe(count);
+  });
+
+  test('of a projected system across 180° hold the short side', async () => {
+    // From 175° to 185°, and from 20° S to 10° S within rounding.
+    expect(await pixelsIn(box(19_481_189, -2_273_030, 20_594_106, -1_118_889), 3857)).toBe(100);
+    expect(await pixelsIn(box(19_481_189, -2_273_030, 20_594_106, -1_118_889), 3857, earthFrom(0))).toBe(100);
+    // A box of a map of the Antarctic beyond the pole, where 180° lies below it.
+    const counted = await pixelsIn(box(-1e6, -3e6, 1e6, -1.5e6), 3031);
+    expect(Math.abs(counted - 680)).toBeLessThanOrEqual(10);
+  });
+});
+
+test('a clip of a grid from 0 to 360 has the size of its area', async () => {
+  const earth: Made = {
+    ...{ width: 360, height: 180, epsg: 4326, transform: [0, 1, 0, 90, 0, -1] },
+    bands: [(x) => x],
+  };
+  const area = { type: 'Polygon', coordinates: [box(-75, -40, -60, -30)] };
+  const { width, height, bands } = (await run('clip', earth, { area: JSON.stringify(area) })).raster();
+  expect([width, height]).toEqual([15, 10]);
+  expect([bands[0]![0], bands[0]!.at(-1)]).toEqual([285, 299]);
+});
+
+test.each([
+  ['Float32', {}],
+  ['Float64', {}],
+  ['Int16', { outside: -9_999 }],
+  ['Byte', { outside: 255 }],
+] as const)('whole blocks of zeros stay zeros in a clip of %s', async (type, parameters) => {
+  const made: Made = {
+    ...{ width: 800, height: 800, type, options: ['TILED=YES'] },
+    bands: [(x, y) => (x >= 100 && x < 520 && y >= 100 && y < 520 ? 0 : 7)],
+  };
+  // All but a margin of 10 pixels.
+  const corners = [[10, 10], [790, 10], [790, 790], [10, 790], [10, 10]]; // oxfmt-ignore
+  const toLonLat = new gdal.CoordinateTransformation(
+    gdal.SpatialReference.fromEPSG(32633),
+    gdal.SpatialReference.fromProj4('+proj=longlat +datum=WGS84'),
+  );
+  const coordinates = corners.map(([column, row]) => {
+    const { x, y } = toLonLat.transformPoint(500_000 + 30 * column!, 5_000_000 - 30 * row!);
+    return [x, y];
+  });
+  const area = JSON.stringify({ type: 'Polygon', coordinates: [coordinates] });
+  const { bands } = (await run('clip', made, { area, ...parameters })).raster();
+  expect(valid(bands[0]!).filter((value) => value === 0)).toHaveLength(420 * 420);
+});
+
+const utm1: Made = {
+  ...{ width: 60, height: 60, epsg: 32601, transform: [100_000, 20_000, 0, 600_000, 0, -20_000] },
+  bands: [(x) => x],
+};
+
+test('a mosaic in degrees of a raster across 180° is refused by name', async () => {
+  await expect(run('mosaic', utm1, { crs: 'EPSG:4326' })).rejects.toMatchObject({ code: 'crosses_antimeridian' });
+  const degrees: Made = {
+    ...{ width: 20, height: 20, epsg: 4326, transform: [170, 0.5, 0, 5, 0, -0.5] },
+    bands: [() => 1],
+  };
+  await expect(run('mosaic', [degrees, utm1])).rejects.toMatchObject({ code: 'crosses_antimeridian' });
+});
+
+test('the corners of a map of the whole Earth are as far apart as the Earth is wide', async () => {
+  const half = 20_037_508.342789244;
+  const earth: Made = {
+    ...{ width: 40, height: 20, epsg: 4087, type: 'Float32' },
+    ...{ transform: [-half, half / 20, 0, half / 2, 0, -half / 20], bands: [(x) => x] },
+  };
+  const { result } = await run('cog', earth);
+  const [upperLeft, upperRight] = result!.summary.corners!;
+  expect(upperRight[0] - upperLeft[0]).toBeCloseTo(360, 3);
+});
+
+test('a raster of another body is described without a place on Earth', async () => {
+  const mars = '+proj=eqc +a=3396190 +b=3396190 +units=m +no_defs';
+  const made: Made = { epsg: mars, type: 'Float32', bands: [(x) => x], scale: [0.01, 273.15] };
+  const { descriptions } = await run('cog', made);
+  expect(descriptions).toMatchObject([{ raster: { bands: [{ scale: { scale: 0.01, offset: 273.15 } }] } }]);
+});
+
+test('contours of a raster without a system lie on a plane', async () => {
+  const made: Made = {
+    ...{ epsg: null, type: 'Float32', transform: [500_000, 30, 0, 5_000_000, 0, -30] },
+    bands: [(x) => x * 3],
+  };
+  const { path } = await run('contours', made);
+  const dataset = gdal.drivers.get('GPKG').open(path, 'r');
+  const rows = dataset.executeSQL('SELECT srs_id FROM gpkg_geometry_columns');
+  expect(rows.features.first().fields.get('srs_id')).toBe(-1);
+  dataset.close();
+});
+
+test('too many lines are refused by name', async () => {
+  const made: Made = { type: 'Float64', bands: [(x) => x * 1e12] };
+  await expect(run('contours', made, { interval: 0.001 })).rejects.toMatchObject({ code: 'too_many_levels' });
+});
+
+test('polygonize refuses integers that GDAL would round', async () => {
+  const made: Made = { type: 'Float64', bands: [() => 2 ** 53 - 1] };
+  await expect(run('polygonize', made)).rejects.toMatchObject({ code: 'type_not_supported' });
+});
+
+describe('footprints', () => {
+  const degrees = (west: number, south: number, east: number, north: number) =>
+    footprintOf(box(west, south, east, north).slice(0, 4) as [number, number][], (x, y) => [x, y]);
+  test.each([
+    ['half a pixel past the poles, around the Earth', [-0.125, -90.125, 359.875, 90.125], [[-180, -90, 180, 90]]],
+    ['from 10 to 370', [10, -80, 370, 80], [[-180, -80, 180, 80]]],
+    ['west of -180', [-190, 0, -185, 5], [[170, 0, 175, 5]]],
+    ['beyond 360', [361, 0, 365, 5], [[1, 0, 5, 5]]],
+    ['a little past 180', [170, 0, 180.00001, 5], [[170, 0, 180, 5]]],
+    ['across 180', [170, 0, 190, 5], [[170, 0, 180, 5], [-180, 0, -170, 5]]], // oxfmt-ignore
+    ['across 180 by 370°', [-185, 0, 185, 5], [[-180, 0, 180, 5]]],
+  ] as const)('%s', (_, [west, south, east, north], boxes) => {
+    const footprint = degrees(west, south, east, north)!;
+    const polygons = footprint.type === 'Polygon' ? [footprint.coordinates] : footprint.coordinates;
+    const found = polygons.map(([ring]) => {
+      const [xs, ys] = [ring!.map(([x]) => x!), ring!.map(([, y]) => y!)];
+      return [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
+    });
+    expect(found.toSorted((a, b) => b[0]! - a[0]!)).toEqual([...boxes].toSorted((a, b) => b[0] - a[0]));
+  });
+});
+
+test('values that are all alike have the middle colour', () => {
+  expect(rangeOf(Float64Array.of(7, 7, 7), { ramp: 'gray' })).toEqual([6.5, 7.5]);
+  expect(rangeOf(Float64Array.of(0, 0), { ramp: 'gray', centre: 0 })).toEqual([-0.5, 0.5]);
+  expect(rangeOf(Float64Array.of(1, 2), { ramp: 'gray' })).toEqual([0.5, 1.5]);
+});
