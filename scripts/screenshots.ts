@@ -48,7 +48,7 @@ try {
       launchUrl: `${app.url}/launch`,
     },
   });
-  const context = await browser.newContext({ viewport: { width: 1200, height: 800 } });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
   await page.goto(sandbox.url);
   await take(page, 'marketplace');
@@ -62,14 +62,15 @@ try {
   await tab.waitForTimeout(1_500);
   await tab.locator('#items input').first().check();
   await tab.waitForTimeout(4_000);
-  await tab.evaluate('scrollTo(0, 0)');
   await take(tab, 'new-run');
   await tab.getByRole('button', { name: 'Ask for approval' }).click();
   await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
   await page.goto(`${sandbox.url}/approvals`);
   await take(page, 'approvals');
   await page.getByRole('button', { name: /^Approve/ }).click();
-  await tab.locator('#map[data-ready]').waitFor({ timeout: 60_000 });
+  await tab.locator('#legend .legend-card').waitFor({ timeout: 60_000 });
+  await tab.waitForTimeout(2_000);
+  await tab.locator('#compare').fill('500');
   await take(tab, 'run');
   await page.goto(`${sandbox.url}/catalog?collection=jacksboro-fault`);
   await page.locator('#map').hover();

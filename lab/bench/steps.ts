@@ -2,7 +2,7 @@
  * `npm run lab -- lab/bench/steps.ts`: each step beside GDAL's own program for the same output, in turn in one run, on the same scene. A step's
  * time is that of the host: its process with its start, what it reads, writes, checks and sums up. Exit 1 where a goal is missed.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -200,7 +200,15 @@ const further: readonly Work[] = [
 ];
 
 const wanted = values.only === '' ? null : values.only.split(',');
-const chosen = [...works, ...further].filter(({ id }) => wanted?.includes(id) ?? true);
+const inside = (name: string) => name;
+const isInstalled = (program: string) => spawnSync('which', [program]).status === 0;
+const chosen = [...works, ...further]
+  .filter(({ id }) => wanted?.includes(id) ?? true)
+  .filter(({ id, peer }) => {
+    const missing = peer(inside, inside).map(([program = '']) => program).filter((program) => !isInstalled(program)); // oxfmt-ignore
+    if (missing.length > 0) console.log(`  ${id} is left out: ${missing.join(', ')} is not installed`);
+    return missing.length === 0;
+  });
 await mkdir(values.folder, { recursive: true });
 const folder = await mkdtemp(join(resolve(values.folder), 'steps-'));
 const inputs = join(folder, 'inputs');

@@ -62,6 +62,7 @@ export function servePages(app: Express, parts: PageParts): void {
       steps,
       streams,
       client,
+      mayUse: (launch, collectionId) => uploads.mayUse(launch, collectionId),
       platformUrl: config.platformPublicUrl,
       profile,
       appPages: definition.pages,

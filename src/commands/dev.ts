@@ -91,6 +91,7 @@ export default defineCommand(import.meta, {
       onInterrupt(() => stop(0));
     });
 
+    const firstPage = options.import.length > 0 ? '/catalog' : firstScene;
     const portOf = (name: Name, first: string) => (urls[name] === '' ? first : new URL(urls[name]).port);
     const certificate = options.https ? await makeCertificate(join(folder, 'tls')) : null;
     const encrypted: Record<string, string> = certificate
@@ -199,11 +200,11 @@ export default defineCommand(import.meta, {
       const ended = await Promise.race([startBoth(), interrupted]).finally(() => ready.resolve());
       if (ended !== undefined) process.exit(ended);
       console.log(
-        `sandbox  ${urls.sandbox}\napp      ${urls.app}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`,
+        `open     ${urls.sandbox}${firstPage}\nsandbox  ${urls.sandbox}\napp      ${urls.app}\nkey      ${apiKey}${adminKey === '' ? '' : `\nsign in  ${adminKey}`}\nBoth restart when their code or templates change. Ctrl-C ends them.`,
       );
       // Not where nobody looks: in a pipe, or on a build machine.
       if (!options['no-open'] && process.stdout.isTTY && process.env['CI'] === undefined)
-        await openInBrowser(urls.sandbox + (options.import.length > 0 ? '/catalog' : firstScene)).catch(() => {});
+        await openInBrowser(urls.sandbox + firstPage).catch(() => {});
       return await interrupted;
     } finally {
       isStopping = true;

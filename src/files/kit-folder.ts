@@ -37,8 +37,8 @@ export function vendoredFolders(): ReadonlyMap<string, string> {
 
 /** A folder of a package, wherever the package manager has put that: `maplibre-gl/dist`. */
 function packageFolder(path: string): string {
-  const [name = '', ...inside] = path.split('/');
+  const [, name = '', inside = ''] = /^((?:@[^/]+\/)?[^/]+)\/(.*)$/.exec(path) ?? [];
   const manifest = findPackageJSON(name, import.meta.url);
   if (manifest === undefined) throw new Error(`the package ${name} is not installed`);
-  return join(dirname(manifest), ...inside);
+  return join(dirname(manifest), inside);
 }

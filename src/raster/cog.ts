@@ -43,7 +43,7 @@ export function writeCog(
   const hasOddBits = source.bands.map((band) => 'NBITS' in metadataOf(band, 'IMAGE_STRUCTURE')).some(Boolean);
   const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
   const view = gdal.drivers.get('VRT').createCopy('', source);
-  // Its own default, ZSTD, takes a tenth of the time for overviews that are read once. Without any (NONE), GDAL computes other pixels at odd sizes.
+  // GDAL's default, ZSTD, spends a tenth of the run on temporary overviews that are read once. With NONE, GDAL computes other pixels at odd sizes.
   gdal.config.set('COG_TMP_COMPRESSION', 'PACKBITS');
   try {
     const inherited = Object.entries(metadataOf(source)).filter(([name]) => !without.includes(name));

@@ -187,6 +187,30 @@ export async function createMap(container, { tiles = container.dataset['tiles'],
   };
 }
 
+/** @type {import('maplibre-gl').FilterSpecification} */
+const noFootprint = ['==', ['get', 'key'], ''];
+
+/**
+ * Marks the footprint with this key, or none.
+ * @param {PageMap} map
+ * @param {string | null} key
+ */
+export function markFootprint({ view }, key) {
+  if (view.getLayer('hovered')) view.setFilter('hovered', key === null ? noFootprint : ['==', ['get', 'key'], key]);
+}
+
+/**
+ * Calls `onHovered` with the key of the footprint under the pointer, or null.
+ * @param {PageMap} map
+ * @param {(key: string | null) => void} onHovered
+ */
+export function watchFootprints({ view }, onHovered) {
+  for (const layer of ['footprints', 'dots']) {
+    view.on('mousemove', layer, ({ features }) => onHovered(String(features?.[0]?.properties['key'] ?? '') || null));
+    view.on('mouseleave', layer, () => onHovered(null));
+  }
+}
+
 /** @type {FeatureCollection} */
 const nothing = { type: 'FeatureCollection', features: [] };
 
@@ -273,7 +297,8 @@ export function drawFootprints(map, features, onChosen) {
     source: 'footprints',
     paint: {
       'fill-color': ['case', isChosen, color('--result'), color('--accent')],
-      'fill-opacity': ['case', isChosen, 0.45, 0.2],
+      // A footprint whose scene the map shows is its outline alone.
+      'fill-opacity': ['case', ['boolean', ['get', 'drawn'], false], 0, isChosen, 0.45, 0.2],
     },
   });
   view.addLayer({
@@ -284,6 +309,13 @@ export function drawFootprints(map, features, onChosen) {
       'line-color': ['case', isChosen, color('--result'), color('--accent')],
       'line-width': ['case', isChosen, 3, 1.5],
     },
+  });
+  view.addLayer({
+    id: 'hovered',
+    type: 'line',
+    source: 'footprints',
+    filter: noFootprint,
+    paint: { 'line-color': color('--ink'), 'line-width': 3 },
   });
   view.addLayer({
     id: 'dots',
@@ -355,8 +387,19 @@ function addPicture({ view }, id) {
  * @param {Corners} coordinates
  */
 export function drawImage(map, url, coordinates, id = 'preview') {
+  removePicture(map, id);
   map.view.addSource(id, { type: 'image', url, coordinates });
   addPicture(map, id);
+}
+
+/**
+ * Removes the picture with this id, if there is one.
+ * @param {PageMap} map
+ * @param {string} id
+ */
+export function removePicture({ view }, id) {
+  if (view.getLayer(id)) view.removeLayer(id);
+  if (view.getSource(id)) view.removeSource(id);
 }
 
 /**

@@ -14,15 +14,33 @@ const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
 /** @param {Date} date */
 const zoneOf = (date) => zone.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
 
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+/** @type {[unit: Intl.RelativeTimeFormatUnit, seconds: number][]} */
+const units = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+/**
+ * A time as its distance from now, as in `2 min. ago`.
+ * @param {Date} date
+ */
+function agoOf(date) {
+  const seconds = (date.getTime() - Date.now()) / 1_000;
+  const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
+  return relative.format(Math.round(seconds / size), unit);
+}
+
 /** @param {Document} root */
 function localize(root) {
   // Elements of a document that was parsed belong to this window, too.
   for (const element of all('time[datetime]', HTMLTimeElement, root)) {
     const date = new Date(element.dateTime);
     if (Number.isNaN(date.getTime())) continue;
-    element.textContent =
-      element.dataset['clock'] === undefined ? `${full.format(date)} ${zoneOf(date)}` : clock.format(date);
-    element.title = element.dateTime;
+    const words = `${full.format(date)} ${zoneOf(date)}`;
+    const { clock: asClock, ago: asAgo } = element.dataset;
+    element.textContent = asClock !== undefined ? clock.format(date) : asAgo !== undefined ? agoOf(date) : words;
+    element.title = asAgo === undefined ? element.dateTime : words;
   }
 }
 function retitle() {

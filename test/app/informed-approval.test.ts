@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { factsOfItems, requireBands } from '../../src/app/processing/input-facts.ts';
 import type { CatalogItem } from '../../src/contract/index.ts';
 import myApp from '../../src/my-app/app.ts';
+import { nameOf } from '../../src/app/runs/operation-request.ts';
 import { ndvi } from '../../src/steps/index.ts';
 import { freePort } from '../../src/commands/free-port.ts';
 import badSteps from '../support/bad-steps.ts';
@@ -403,3 +404,44 @@ const until = (id: string, state: string) =>
     },
     { timeout: 60_000, interval: 100 },
   );
+
+describe('names', () => {
+  test('a run and its operation are named after the step, the item and its day', async () => {
+    const { body } = await ask('runs', { stepId: 'ndvi', parameters: {}, input: olinda });
+    expect(body['name']).toBe('Normalized difference (NDVI) · Olinda, Landsat 7 · 1 Jul 2002');
+    await session.waitFor(String(body['id']), 'AWAITING_APPROVAL');
+    expect((await operations()).map(({ name }) => name)).toContain(body['name']);
+  });
+
+  test('the longest name of a file makes a name that the platform takes', async () => {
+    const fileName = `${'ä'.repeat(120)}.tif`;
+    await writeFile(join(inputDir, fileName), geoTiff({ width: 20, height: 10, value: (x) => x }));
+    const { body } = await ask('runs', { stepId: 'cog', parameters: {}, input: { type: 'local', path: fileName } });
+    expect(body['name']).toMatch(/^Cloud Optimized GeoTIFF · ä+/);
+    await session.waitFor(String(body['id']), 'AWAITING_APPROVAL');
+    const long = nameOf('Step', '😀'.repeat(300));
+    expect([...long]).toHaveLength(200);
+    expect(long.isWellFormed()).toBe(true);
+  });
+
+  test('an item is led to the first analysis that fits it, and the others say why they do not', async () => {
+    const go = async (item: string) => {
+      const answer = await fetch(new URL(`./?item=${item}`, session.home), {
+        headers: { cookie: session.cookie },
+        redirect: 'manual',
+      });
+      return [answer.status, answer.headers.get('location')];
+    };
+    const base = new URL(session.home).pathname;
+    expect(await go('olinda-coast%2Folinda-landsat7')).toEqual([
+      303,
+      `${base}new/ndvi?item=olinda-coast%2Folinda-landsat7`,
+    ]);
+    // An item that nobody has: all steps are there to choose from.
+    expect((await go('olinda-coast%2Fnothing'))[0]).toBe(200);
+    const form = await session.get('new/ndvi?item=olinda-coast%2Folinda-landsat7');
+    const page = await form.text();
+    expect(page).toMatch(/<optgroup label="Do not fit the item">[^]*Hillshade: is multispectral/);
+    expect(page).toMatch(/<optgroup label="Fit the item">[^]*Normalized difference/);
+  });
+});

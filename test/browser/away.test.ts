@@ -88,7 +88,7 @@ describe('in a browser', { timeout: 900_000, ...needing('chromium') }, () => {
       const first = page.locator('#items input').first();
       await first.waitFor();
       await expect.poll(() => first.isChecked()).toBe(true);
-      expect(await page.locator('#chosen').textContent()).toContain('Selected: Olinda, Landsat 7');
+      expect(await page.locator('#chosen').textContent()).toBe('Normalized difference (NDVI) on Olinda, Landsat 7');
       const button = await page.getByRole('button', { name: 'Ask for approval' }).boundingBox();
       expect(button!.y + button!.height).toBeLessThanOrEqual(height);
     }

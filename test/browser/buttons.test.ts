@@ -145,6 +145,8 @@ describe('every button of every page', needing('chromium'), () => {
         `/launches/${launchId}/frame`,
         '/docs',
         '/',
+        // After that, another app is the first one of the marketplace.
+        '/marketplace/apps',
         '/reset',
       ].map((path) => sandbox.url + path),
     ]) {

@@ -62,7 +62,7 @@ describe('in a browser', needing('chromium'), () => {
     await tab.getByRole('link', { name: 'Edit and run again' }).click();
     await tab.locator('#new-run[data-ready]').waitFor();
     await expect.poll(() => tab.getByLabel("own.tif, from the app's own folder").isChecked()).toBe(true);
-    expect(await tab.locator('#chosen').textContent()).toBe('Selected: own.tif.');
+    expect(await tab.locator('#chosen').textContent()).toBe('Normalized difference (NDVI) on own.tif');
     await tab.getByRole('button', { name: 'Ask for approval' }).click();
     await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
     clean(it);
@@ -130,7 +130,7 @@ describe('in a browser', needing('chromium'), () => {
     await expect.poll(() => tab.locator('#chosen').textContent()).toBe('No input selected.');
     await tab.locator('#items input').nth(1).check();
     await tab.getByRole('radio', { name: /^Before/ }).check();
-    await tab.locator('#chosen', { hasText: /^Selected: / }).waitFor();
+    await tab.locator('#chosen', { hasText: /^Compares on / }).waitFor();
     const names = await tab.locator('.slot-chosen').allTextContents();
     expect(new Set(names).size).toBe(3);
     expect(names[2]).toBe('nothing is chosen');
@@ -311,18 +311,21 @@ describe('in a browser', needing('chromium'), () => {
   test('the item that the platform shows is chosen in the app, and a reload beside the approvals keeps the session', async () => {
     const it = await start();
     await it.page.goto(`${it.sandbox.url}/catalog`);
-    await it.page.getByRole('link', { name: 'olinda-landsat7' }).first().click();
+    await it.page.getByRole('link', { name: 'Olinda, Landsat 7' }).first().click();
     await it.page.getByRole('button', { name: 'Use in Reference app' }).click();
     const app = it.page.frameLocator('iframe[name="app"]');
-    await app.getByText("With olinda-landsat7 of the platform's catalog").waitFor();
-    await app.getByRole('link', { name: 'Normalized difference' }).click();
-    await app.getByText('Selected: Olinda, Landsat 7').waitFor();
+    // The first analysis that fits the item.
+    await app.getByRole('heading', { name: 'Normalized difference' }).waitFor();
+    await app.getByText('on Olinda, Landsat 7').waitFor();
+    await expect
+      .poll(() => app.locator('#analysis optgroup[label="Do not fit the item"] option').allTextContents())
+      .toContainEqual(expect.stringMatching(/^Hillshade: is multispectral/));
     await app.getByRole('button', { name: 'Ask for approval' }).click();
     await app.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
     await it.page.reload();
-    // The same session: its run is there, and nobody launched again.
-    await app.getByRole('table').getByText('Normalized difference').waitFor();
-    expect(await app.getByText('from another launch').count()).toBe(0);
+    // The same session and the same place: its run is there, and nobody launched again.
+    await app.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
+    expect(await app.getByText('Begun in another launch').count()).toBe(0);
     clean(it);
   });
 

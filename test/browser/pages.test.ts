@@ -216,6 +216,7 @@ describe('the sandbox', needing('chromium'), () => {
     const sandbox = await startSandbox();
     const { page } = await visit([sandbox.url]);
     await page.goto(sandbox.url);
+    await page.getByRole('link', { name: 'Register an app' }).click();
     await page.getByLabel('Id').fill('my app');
     await page.getByLabel('Name', { exact: true }).fill('Mine');
     await page.getByLabel('Launch address').fill('ftp://nowhere');

@@ -1,6 +1,7 @@
 /** Three people, whole: one who builds an app, one who uses it, one who runs the platform. On the real scenes, in Chromium. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Locator } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { startApp } from '../support/app.ts';
 import { visit } from '../support/browser.ts';
@@ -19,21 +20,53 @@ async function start(options: Parameters<typeof visit>[1] = {}) {
 }
 
 describe('a story', needing('chromium'), () => {
+  test.each([
+    ['a desk', 1440, 900],
+    ['a phone', 390, 844],
+  ] as const)(
+    'from the address that dev prints to NDVI in colour, on %s: three clicks, one scroll',
+    { tags: [onlyInAll], timeout },
+    async (_, width, height) => {
+      const { page, complaints, sandbox } = await start({ viewport: { width, height } });
+      await page.goto(`${sandbox.url}/catalog/olinda-coast/olinda-landsat7`);
+      const app = page.frameLocator('iframe[name="app"]');
+      let clicks = 0;
+      const click = async (button: Locator) => {
+        clicks += 1;
+        await button.click();
+      };
+      await click(page.getByRole('button', { name: 'Use in Reference app' }));
+      await app.getByText('Normalized difference (NDVI) on Olinda, Landsat 7').waitFor();
+      await click(app.getByRole('button', { name: 'Ask for approval' }));
+      await click(page.getByRole('button', { name: /^Approve Normalized difference/ }));
+      await app.locator('#run[data-state="COMPLETED"]').waitFor();
+      await app.getByRole('img', { name: 'Colours from -0.2 to 0.9' }).waitFor();
+      await app
+        .getByRole('heading', { name: 'Normalized difference (NDVI) · Olinda, Landsat 7 · 1 Jul 2002' })
+        .waitFor();
+      expect(clicks).toBeLessThanOrEqual(4);
+      // The page around the app does not scroll, so that nothing scrolls within something that scrolls.
+      expect(await page.evaluate<boolean>('document.documentElement.scrollHeight <= innerHeight')).toBe(true);
+      expect(complaints).toEqual([]);
+    },
+  );
+
   test(
     'the integrator: a real coast, an area drawn, NDVI approved beside it; then a cut connection, and its healing beside the request',
     { tags: [onlyInAll], timeout },
     async () => {
       const { page, context, complaints, sandbox } = await start();
       await page.goto(`${sandbox.url}/catalog`);
-      await page.getByRole('link', { name: 'olinda-landsat7' }).first().click();
+      await page.getByRole('link', { name: 'Olinda, Landsat 7' }).first().click();
       await page.locator('#map[data-ready]').waitFor();
       await page.getByRole('button', { name: 'Use in Reference app' }).click();
       const app = page.frameLocator('iframe[name="app"]');
+      // Without the scene that the launch brought.
+      await app.getByRole('link', { name: 'All runs' }).click();
       await app.getByRole('link', { name: 'Normalized difference' }).click();
       await app.locator('#new-run[data-ready]').waitFor();
       // Around the coast of Brazil, by the coordinates that the map tells of the pointer's place.
       await app.locator('#map[data-ready]').waitFor();
-      await app.locator('#map').scrollIntoViewIfNeeded();
       const box = (await app.locator('#map canvas').boundingBox())!;
       const placeAt = async (x: number, y: number) => {
         await page.mouse.move(x, y, { steps: 3 });
@@ -57,13 +90,13 @@ describe('a story', needing('chromium'), () => {
       await page.mouse.up();
       await app.getByText(/^1 compatible item,/).waitFor();
       await app.locator('#items input:not(:disabled)').first().check();
-      await app.getByText('Selected: Olinda, Landsat 7').waitFor();
+      await app.getByText('on Olinda, Landsat 7').waitFor();
       await app.getByRole('button', { name: 'Ask for approval' }).click();
       await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
       await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
       await app.getByRole('img', { name: /^Histogram of normalized difference/ }).waitFor();
       await app.locator('#map[data-ready]').waitFor();
-      await app.locator('#compare').fill('50');
+      await app.locator('#compare').fill('500');
 
       const [inspector] = await Promise.all([
         context.waitForEvent('page'),
@@ -74,7 +107,7 @@ describe('a story', needing('chromium'), () => {
       await inspector.getByText('fired 0 of 1').waitFor();
       await app.getByRole('link', { name: 'Edit and run again' }).click();
       await app.locator('#new-run[data-ready]').waitFor();
-      await app.getByText('Selected: Olinda, Landsat 7').waitFor();
+      await app.getByText('on Olinda, Landsat 7').waitFor();
       await app.getByRole('button', { name: 'Ask for approval' }).click();
       await page.getByRole('button', { name: 'Approve Normalized difference' }).click();
       // By itself: the wound, what caused it, and the chunk that came again.
@@ -116,21 +149,21 @@ describe('a story', needing('chromium'), () => {
       const before = await tab.evaluate<number>('scrollY');
       await item.tap().catch(() => item.click());
       expect(Math.abs((await tab.evaluate<number>('scrollY')) - before)).toBeLessThan(844);
-      await tab.getByText(/^Selected: .*jacksboro/i).waitFor();
+      await tab.getByText(/^Hillshade on .*jacksboro/i).waitFor();
       await tab.locator('input[name="azimuth"]').fill('999');
       await tab.getByRole('button', { name: 'Ask for approval' }).click();
       await expect.poll(() => tab.locator('#problem-azimuth').textContent()).toMatch(/^[A-Z].*must be.*\.$/);
       await tab.locator('input[name="azimuth"]').fill('315');
       await tab.getByRole('button', { name: 'Ask for approval' }).click();
       await tab.locator('#run[data-state="AWAITING_APPROVAL"]').waitFor();
-      expect(await tab.title()).toBe('awaiting approval · Hillshade');
+      expect(await tab.title()).toMatch(/^awaiting approval · Hillshade · .*Jacksboro.* · 16 Feb 2000$/);
       const [approvals] = await Promise.all([
         context.waitForEvent('page'),
         tab.getByRole('link', { name: 'Review request' }).click(),
       ]);
       await approvals.getByRole('button', { name: 'Approve Hillshade' }).click();
       await tab.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
-      await expect.poll(() => tab.title()).toBe('completed · Hillshade');
+      await expect.poll(() => tab.title()).toMatch(/^completed · Hillshade · /);
       await tab.locator('#map[data-ready]').waitFor();
       await tab.getByText('hillshade_jacksboro-dem_2000-02-16.tif').waitFor();
       // Nothing is wider than the phone.
@@ -187,7 +220,9 @@ describe('a story', needing('chromium'), () => {
       await expect.poll(() => page.getByLabel('Check One').isChecked()).toBe(true);
       await expect.poll(() => page.getByLabel('Check Two').isChecked()).toBe(false);
       await page.getByRole('button', { name: 'Approve the checked' }).click();
+      await page.getByRole('link', { name: 'Two' }).click();
       await page.getByRole('button', { name: 'Reject Two' }).click();
+      await page.getByRole('link', { name: 'Four' }).click();
       await page.getByRole('button', { name: 'Reject Four' }).click();
       await page.getByText('No pending approvals').waitFor();
       await expect.poll(() => page.locator('#history .pill.ok').count()).toBe(2);

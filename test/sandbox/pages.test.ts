@@ -31,8 +31,8 @@ describe('approvals', () => {
     const ids: string[] = [];
     for (let i = 0; i < 23; i++) ids.push((await operation(sandbox, `Number ${i}`)).operationId);
     const [first, second] = [await page(sandbox, '/approvals'), await page(sandbox, '/approvals?waiting=2')];
-    expect(first.match(/<article/g)).toHaveLength(20);
-    expect(second.match(/<article/g)).toHaveLength(3);
+    expect(first.match(/<li id="op-/g)).toHaveLength(20);
+    expect(second.match(/<li id="op-/g)).toHaveLength(3);
     expect(first).toContain('of <strong>23</strong> that wait');
     const answer = await submit(
       sandbox,
@@ -71,9 +71,12 @@ describe('approvals', () => {
     const first = await operation(sandbox, 'Cancelled');
     now += 60_000;
     // Another run of the same launch goes on: that says nothing of this one.
-    await sandbox.app('POST', `/operation/${first.token}`, { body: { name: 'Other' } });
-    const text = await page(sandbox, '/approvals');
-    expect(text.match(/The app has not asked since/g)).toHaveLength(1);
+    const second = await sandbox.app('POST', `/operation/${first.token}`, { body: { name: 'Other' } });
+    const [cancelled, other] = await Promise.all(
+      [first.operationId, second.body['operationId']].map((id) => page(sandbox, `/approvals?op=${id}`)),
+    );
+    expect(cancelled).toContain('The app has not asked since');
+    expect(other).not.toContain('The app has not asked since');
   });
 
   test('an app whose session was revoked says so', async () => {
@@ -196,7 +199,7 @@ describe('the inspector', () => {
     const { token } = await operation(sandbox, 'First');
     await sandbox.app('POST', `/operation/${token}`, { body: { name: 'Second' } });
     const text = await page(sandbox, '/approvals');
-    expect([...text.matchAll(/aria-label="Approve (\w+)"/g)].map(([, name]) => name)).toEqual(['First', 'Second']);
+    expect([...text.matchAll(/aria-label="Check (\w+)"/g)].map(([, name]) => name)).toEqual(['First', 'Second']);
   });
 
   test('lanes by operation, and a part of the time alone', async () => {

@@ -150,3 +150,25 @@ test('a body that waits for its turn is not silent', async () => {
   );
   expect(bytes).toBe(64 * 64 * 1024);
 });
+
+test('a form that ends within its file is malformed, whatever the file says first', async () => {
+  const body = new Readable({ read() {} });
+  body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n');
+  const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '1000' } };
+  const reading = readFileForm(
+    request as never,
+    body,
+    { ...anyForm, maxBytes: 1_000_000, silenceMs: 10_000 },
+    async ({ content, end }) => {
+      for await (const part of content) void part;
+      return end();
+    },
+  );
+  // The reader has begun before the end comes.
+  for (let i = 0; i < 3; i++) {
+    body.push(Buffer.alloc(1_000, 'a'));
+    await new Promise((later) => setTimeout(later, 20));
+  }
+  body.push(null);
+  await expect(reading).rejects.toMatchObject({ status: 400, code: 'malformed_form' });
+});

@@ -15,6 +15,7 @@ import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { sendPicture } from '../runs/routes.ts';
 import { itemsOf } from '../processing/facts-of-inputs.ts';
+import { unfitReason } from '../processing/fit.ts';
 import { inputInWords } from '../runs/input-words.ts';
 import { inputsOf, mainInput, type AnyStep } from '../../steps/step.ts';
 import { serveDocuments } from '../runs/run-documents.ts';
@@ -33,6 +34,8 @@ export interface LaunchPagesOptions {
   /** Streams by which pages learn of changes. */
   readonly streams: EventStreams;
   readonly client: Pick<PlatformClient, 'getItem'>;
+  /** False for a collection that belongs to another user. */
+  readonly mayUse: (launch: Launch, collectionId: string) => boolean;
   /** Address of the platform, and its pages for people. */
   readonly platformUrl: string;
   readonly profile: Pick<WireProfile, 'pages' | 'uploadsCollection'>;
@@ -41,6 +44,8 @@ export interface LaunchPagesOptions {
 }
 
 const runsPerPage = 25;
+/** Runs in the list beside one of them. */
+const runsBeside = 20;
 const maxInputs = 1_000;
 /** Source items that a run's page links. */
 const maxSourceLinks = 10;
@@ -77,6 +82,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
     return launch;
   };
 
+  const analysesFor = analyses(options);
   const runPage = runPages(options, views);
   const compressed = compression();
   router.use((req, res, next) => (/^\/(events|api)(\/|$)/.test(req.path) ? next() : compressed(req, res, next)));
@@ -84,6 +90,12 @@ export function launchPages(options: LaunchPagesOptions): Router {
   router.get('/', async (req, res) => {
     const launch = await findLaunch(req.params);
     const owner = launch.user.id;
+    const chosen = chosenItem(textOf(req.query['item']));
+    const { isKnown, list } = await analysesFor(launch, chosen);
+    const fitting = isKnown && list.find(({ reason }) => reason === null);
+    // The platform has named an item: the form of the first step that it fits, from which all others can be chosen.
+    if (chosen && fitting)
+      return res.redirect(303, `${launchPath(launch.id)}/new/${fitting.id}?item=${encodeURIComponent(chosen.hint)}`);
     const before = textOf(req.query['before']);
     const wanted = textOf(req.query['show']) ?? '';
     const filter = hasKey(filters, wanted) ? wanted : null;
@@ -99,7 +111,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
       filter: filter ?? '',
       count: await store.countByOwner(owner, states),
       steps: steps.steps,
-      chosen: chosenItem(textOf(req.query['item'])),
+      chosen,
       now: new Date().toISOString(),
     });
   });
@@ -111,12 +123,17 @@ export function launchPages(options: LaunchPagesOptions): Router {
     const from = textOf(req.query['from']);
     const earlier = from === undefined ? null : await store.find(from);
     const isOwn = earlier !== null && earlier.stepId === step.id && earlier.owner === launch.user.id;
-    const chosen = chosenInput(step, textOf(req.query['item']));
+    const chosen = chosenItem(textOf(req.query['item']));
     send(res, 'new-run', launch, {
       step,
       parameters: parameterSchema(step).properties,
       required: parameterSchema(step).required,
-      earlier: isOwn ? { parameters: earlier.parameters, input: earlier.input } : chosen,
+      earlier: {
+        parameters: isOwn ? earlier.parameters : {},
+        // An item that was chosen later takes the place of the earlier run's.
+        input: chosenInput(step, chosen) ?? (isOwn ? earlier.input : null),
+      },
+      analyses: await analysesFor(launch, chosen),
     });
   });
 
@@ -193,18 +210,46 @@ export function launchPages(options: LaunchPagesOptions): Router {
   return router;
 }
 
+/** A step for the choice of an analysis. `reason` says why the chosen item does not fit it, and is null otherwise. */
+interface Analysis {
+  readonly id: string;
+  readonly title: string;
+  readonly reason: string | null;
+}
+
+/** Returns the function that lists the analyses of a chosen item. `isKnown` is false without an item that the launch may use and the platform has. */
+function analyses({ steps, client, mayUse }: LaunchPagesOptions) {
+  return async (
+    launch: Launch,
+    chosen: ReturnType<typeof chosenItem>,
+  ): Promise<{ isKnown: boolean; list: readonly Analysis[] }> => {
+    const item =
+      chosen && mayUse(launch, chosen.collectionId)
+        ? await client
+            .getItem(chosen.collectionId, chosen.itemId, { signal: AbortSignal.timeout(2_000) })
+            .catch(() => null)
+        : null;
+    const list = steps.steps.map((step) => ({
+      id: step.id,
+      title: step.title,
+      reason: item ? unfitReason(step, item) : null,
+    }));
+    return { isKnown: item !== null, list };
+  };
+}
+
 /** Returns the function that collects the data of a run's page. */
 function runPages(
   { store, steps, client, platformUrl, profile }: LaunchPagesOptions,
   views: ReturnType<typeof runViewer>,
 ): (launch: Launch, run: Run) => Promise<object> {
-  /** Pictures of what runs began with: a page that brings itself up to date asks the platform once. */
-  const inputs = new RecentMap<string, { href: string; box: readonly number[] }>(maxInputs);
+  /** Pictures of the inputs of runs, null for inputs without one: a page that brings itself up to date asks the platform once. */
+  const inputs = new RecentMap<string, { href: string; box: readonly number[] } | null>(maxInputs);
 
   return async (launch, run) => {
     const shown = await views.one(run);
-    const [item, summary] = await Promise.all([readResult(run, launch), store.summary(run.id)]);
-    const input = summary ? await findInput(run) : null;
+    const [item, summary, input] = await Promise.all([readResult(run, launch), store.summary(run.id), findInput(run)]);
+    const recent = await store.listByOwner(launch.user.id, { limit: runsBeside });
     const step = steps.steps.find(({ id }) => id === run.stepId);
     const links = {
       approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
@@ -220,7 +265,8 @@ function runPages(
       Object.entries(step ? parameterSchema(step).properties : {}).map(([name, { title }]) => [name, title]),
     );
     return {
-      ...{ run: shown, path: pathOf(shown), item, summary, links, input, titles },
+      ...{ run: shown, name: shown.name, path: pathOf(shown), item, summary, links, input, titles },
+      runs: await views.all(recent),
       ...{
         around: summary?.corners ? boxAround(summary.corners) : null,
         isHere: run.launchId === launch.id,
@@ -243,12 +289,13 @@ function runPages(
     const [first, another] = input.type === 'platform' ? input.items : [];
     if (!first || another) return null;
     const known = inputs.get(id);
-    if (known) return known;
+    if (known !== undefined) return known;
     const item = await client
       .getItem(first.collectionId, first.itemId, { signal: AbortSignal.timeout(2_000) })
       .catch(() => null);
-    if (!item?.previewHref || item.bbox?.length !== 4) return null;
-    const picture = { href: item.previewHref, box: item.bbox };
+    // The platform is away: the next view asks again.
+    if (item === null) return null;
+    const picture = item.previewHref && item.bbox?.length === 4 ? { href: item.previewHref, box: item.bbox } : null;
     inputs.set(id, picture);
     return picture;
   }
@@ -303,11 +350,11 @@ function chosenItem(hint: string | undefined) {
 }
 
 /** The chosen item for the first input of a step that takes rasters. */
-function chosenInput(step: AnyStep, hint: string | undefined) {
-  const [item, main] = [chosenItem(hint), mainInput(step)?.[0]];
+function chosenInput(step: AnyStep, item: ReturnType<typeof chosenItem>) {
+  const main = mainInput(step)?.[0];
   if (!item || main === undefined) return null;
   const input = { type: 'platform', items: [{ collectionId: item.collectionId, itemId: item.itemId }] } as const;
-  return { parameters: {}, input: inputsOf(step).length === 1 ? input : { type: 'named', inputs: { [main]: input } } };
+  return inputsOf(step).length === 1 ? input : { type: 'named', inputs: { [main]: input } };
 }
 
 function decoded(part: string): string {

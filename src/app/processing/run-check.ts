@@ -1,4 +1,4 @@
-import { KitError } from '../../contract/index.ts';
+import { KitError, type CatalogItem } from '../../contract/index.ts';
 import { FairQueue, type ChildLimits, type Confinement, type runInChild } from '../../child/index.ts';
 import { isCommand } from '../../steps/command.ts';
 import { inputsOf, mainInput, type AnyStep, type StepEstimate } from '../../steps/step.ts';
@@ -10,6 +10,7 @@ import type { PlatformInput } from './platform-input.ts';
 import { chosenInputs, findFiles, InputError, kindOf, type ChosenInput, type RunInput } from './run-input.ts';
 import { canBeTiled, type RasterSize } from './tiles.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
+import { subjectOf } from './subject.ts';
 
 export interface CheckedStep {
   readonly step: AnyStep;
@@ -18,6 +19,8 @@ export interface CheckedStep {
   readonly estimate: StepEstimate | null;
   /** Size of the raster of a step whose rows several jobs can compute. Null if the step cannot, or nothing is known of the input. */
   readonly grid?: RasterSize | null;
+  /** The inputs in words, as in `Olinda, Landsat 7 · 1 Jul 2002`. */
+  readonly subject: string;
   /** Reasons why the run may still fail, in sentences. */
   readonly warnings: readonly string[];
 }
@@ -60,28 +63,26 @@ export function runCheck(options: RunCheckOptions, find: (stepId: string) => Any
     const checked = checkParameters(step, parameters);
     await requirePrograms(step, options.containers);
     const facts = new Map<string, InputFacts>();
-    for (const chosen of chosenInputs(step, input)) facts.set(chosen.name, await readFacts(step, chosen, signal));
+    const subjects = new Set<string>();
+    for (const chosen of chosenInputs(step, input)) {
+      const items = await readItems(step, chosen, signal);
+      subjects.add(subjectOf(chosen.source, items));
+      facts.set(chosen.name, await readFacts(chosen, items));
+    }
     const warnings = requireBands(step, checked, facts);
     const main = facts.get(mainInput(step)?.[0] ?? '') ?? nothingKnown;
     const grid = canBeTiled(step) ? main.size : null;
-    return { step, parameters: checked, estimate: estimateOf(step, checked, main), warnings, grid };
+    const subject = [...subjects].join(', ');
+    return { step, parameters: checked, estimate: estimateOf(step, checked, main), subject, warnings, grid };
   }
 
-  async function readFacts(
+  /** The items of a source of the platform. Throws `InputError` if one does not fit the step. */
+  async function readItems(
     step: AnyStep,
     { declared, source }: ChosenInput,
     signal: AbortSignal | undefined,
-  ): Promise<InputFacts> {
-    const { inputDir, confinement, limits } = options;
-    if (source.type === 'synthetic')
-      return declared.kind === 'vector' || declared.synthetic === null
-        ? nothingKnown
-        : factsOfSynthetic(declared.synthetic, source.size);
-    if (source.type === 'local') {
-      const paths = await findFiles(inputDir, source.path, kindOf(declared));
-      const look = () => factsOfFiles(paths, kindOf(declared), confinement, limits, inChild);
-      return looks.run(source.path, look, unhurried);
-    }
+  ): Promise<readonly CatalogItem[]> {
+    if (source.type !== 'platform') return [];
     const maxItems = declared.maxItems ?? (declared.kind === 'vector' ? 1 : Infinity);
     if (source.items.length > maxItems)
       throw new InputError(
@@ -92,7 +93,19 @@ export function runCheck(options: RunCheckOptions, find: (stepId: string) => Any
       const reason = incompatibilityReason(step, declared, item);
       if (reason !== null) throw new InputError(`item ${JSON.stringify(item.name ?? item.id)} ${reason}`);
     }
-    return declared.kind === 'vector' ? nothingKnown : factsOfItems(items);
+    return items;
+  }
+
+  async function readFacts({ declared, source }: ChosenInput, items: readonly CatalogItem[]): Promise<InputFacts> {
+    const { inputDir, confinement, limits } = options;
+    if (source.type === 'synthetic')
+      return declared.kind === 'vector' || declared.synthetic === null
+        ? nothingKnown
+        : factsOfSynthetic(declared.synthetic, source.size);
+    if (source.type === 'platform') return declared.kind === 'vector' ? nothingKnown : factsOfItems(items);
+    const paths = await findFiles(inputDir, source.path, kindOf(declared));
+    const look = () => factsOfFiles(paths, kindOf(declared), confinement, limits, inChild);
+    return looks.run(source.path, look, unhurried);
   }
 
   /** A step whose estimate fails can run all the same. */

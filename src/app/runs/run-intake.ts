@@ -68,12 +68,16 @@ export function createRunIntake({
       step,
       parameters,
       estimate,
+      subject,
       grid = null,
     } = await steps.check(wanted.stepId, wanted.parameters, wanted.input, signal);
     const atMs = now();
     const needs = placeRun({ step, estimate }, placement);
     const asked = { stepVersion: step.version, input: wanted.input, parameters, estimate, needs, grid };
-    const run = newRun({ owner, launchId, stepId: step.id, ...asked, operation: operationOf(step, asked) }, atMs);
+    const run = newRun(
+      { owner, launchId, stepId: step.id, ...asked, operation: operationOf(step, { ...asked, subject }) },
+      atMs,
+    );
     await inTurn(owner, async () => {
       await requireRoom(owner);
       await commit(run);

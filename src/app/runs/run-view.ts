@@ -20,6 +20,7 @@ export function viewRun(run: Run, history: readonly RunStateChange[], progress: 
     id: run.id,
     state: run.state,
     isFinal: isFinal(run.state),
+    name: run.operation?.name ?? step?.title ?? run.stepId,
     step: { id: run.stepId, version: run.stepVersion, title: step?.title ?? run.stepId },
     parameters: run.parameters,
     input: run.input,

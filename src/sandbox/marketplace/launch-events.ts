@@ -61,6 +61,11 @@ export class LaunchEvents {
       .all(launchId, launchId, most.shown);
   }
 
+  /** True if an event of this kind has come to any launch. */
+  has(kind: LaunchEventKind): boolean {
+    return this.#database.prepare('select 1 from launch_events where kind = ? limit 1').get(kind) !== undefined;
+  }
+
   /** When the launch's clock came to show `launchMs`, in the machine's time: now or before, else null. By the launch's events, as `list` gives them. */
   machineTimeOf(launchId: string, launchMs: number, noted: readonly LaunchEvent[]): number | null {
     if (this.#clock.now(launchId) < launchMs) return null;

@@ -37,9 +37,15 @@ interface Operation {
     readonly in: string;
     readonly required?: boolean;
     readonly schema?: Schema;
+    readonly description?: string;
   }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Schema }>> };
-  readonly responses?: Readonly<Record<string, { readonly description?: string }>>;
+  readonly responses?: Readonly<
+    Record<
+      string,
+      { readonly description?: string; readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> }
+    >
+  >;
 }
 
 interface ApiDocument {
@@ -111,19 +117,24 @@ function callOf(path: string, method: string, operation: Operation, schemas: Rea
     summary: operation.summary ?? '',
     section: operation.description ?? '',
     wantsKey: (operation.security ?? []).some((requirement) => 'apiKey' in requirement),
-    parameters: (operation.parameters ?? []).map(({ name, in: where, required, schema }) => ({
+    parameters: (operation.parameters ?? []).map(({ name, in: where, required, schema, description }) => ({
       name,
       where,
+      description: description ?? schema?.description ?? '',
       isRequired: required === true,
       type: typeOf(schema ?? {}),
     })),
     mediaType: mediaType ?? null,
     fields: fieldsOf(body?.schema, schemas),
     body: isJson && body?.schema ? JSON.stringify(exampleOf('', body.schema, schemas, 0), null, 2) : null,
-    answers: Object.entries(operation.responses ?? {}).map(([status, { description }]) => ({
-      status,
-      description: description ?? '',
-    })),
+    answers: Object.entries(operation.responses ?? {}).map(([status, { description, content }]) => {
+      const schema = status.startsWith('2') ? content?.['application/json']?.schema : undefined;
+      return {
+        status,
+        description: description ?? '',
+        example: schema ? JSON.stringify(exampleOf('', schema, schemas, 0), null, 2) : null,
+      };
+    }),
   };
 }
 
@@ -137,6 +148,7 @@ function fieldsOf(schema: Schema | undefined, schemas: Readonly<Record<string, S
   return Object.entries(properties).map(([name, field]) => ({
     name,
     type: typeOf(resolved(field, schemas)),
+    description: field.description ?? resolved(field, schemas).description ?? '',
     isRequired: required.includes(name),
   }));
 }

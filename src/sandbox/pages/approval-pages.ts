@@ -41,11 +41,13 @@ export interface ApprovalPagesOptions extends ApprovalOptions {
   readonly verdicts: Verdicts;
   readonly catalog: Catalog;
   readonly sources: Pick<ItemSources, 'sizeOf'>;
+  /** True for a launch whose app a page of the sandbox shows beside its approvals. */
+  readonly isFramed: (launchId: string) => boolean;
 }
 
 /** `/approvals`: what waits for the user, and what was decided. */
 export function approvalPages(options: ApprovalPagesOptions): Router {
-  const { operations, launches, apps, trace, verdicts, clock, render } = options;
+  const { operations, launches, apps, trace, verdicts, clock, isFramed, render } = options;
   const router = Router();
   router.get('/approvals', async (req, res) => {
     const asked = typeof req.query['app'] === 'string' && apps.find(req.query['app']) ? req.query['app'] : null;
@@ -53,19 +55,24 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
     const page = pageOf({ page: req.query['waiting'] }, waiting, pendingPerPage);
     const decidedPage = pageOf(req.query, operations.count(asked) - waiting, decidedPerPage);
     const shown = operations.page(pendingPerPage, { isWaiting: true, skip: page.skip, appId: asked });
-    await verdicts.read(shown.map(({ launchId }) => launchId));
-    const pending = await Promise.all(
-      shown.map(async (operation) => ({
-        ...viewOperation(operation, options),
-        ...(await viewRequest(operation, options)),
-        ...appOf(operation),
-      })),
-    );
+    // An operation that a link has chosen stays, even if it waits no more: nobody must decide on another one by mistake.
+    const linked = typeof req.query['op'] === 'string' ? operations.find(req.query['op']) : null;
+    const chosen = linked ?? shown[0] ?? null;
+    if (chosen) await verdicts.read([chosen.launchId]);
+    const decidedId = req.query['decided'];
+    const last = typeof decidedId === 'string' ? operations.find(decidedId) : null;
+    const isDecided = last?.status === 'APPROVED' || last?.status === 'REJECTED';
     const decided = operations
       .page(decidedPerPage, { isWaiting: false, skip: decidedPage.skip, appId: asked })
       .map((operation) => viewOperation(operation, options));
     render(res, 'approvals', {
-      pending,
+      pending: shown.map((operation) => viewOperation(operation, options)),
+      chosen: chosen && {
+        ...viewOperation(chosen, options),
+        ...(await viewRequest(chosen, options)),
+        ...appOf(chosen),
+      },
+      justDecided: last && isDecided ? { ...viewOperation(last, options), isFramed: isFramed(last.launchId) } : null,
       page,
       decided,
       decidedPage,
@@ -93,7 +100,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
   ] as const) {
     router.post(`/approvals/:operationId/${name}`, (req, res) => {
       const isOfInspector = req.query['from'] === 'inspector';
-      const { launchId } = operations.decide(
+      const { id, launchId } = operations.decide(
         req.params['operationId'],
         status,
         isOfInspector
@@ -102,7 +109,7 @@ export function approvalPages(options: ApprovalPagesOptions): Router {
             ? 'the panel beside the app'
             : 'the approvals page',
       );
-      res.redirect(303, isOfInspector ? `/launches/${launchId}` : '/approvals');
+      res.redirect(303, isOfInspector ? `/launches/${launchId}` : `/approvals?decided=${id}`);
     });
     router.post(`/approvals/${name}`, form, (req, res) => {
       // Forms have texts, and lists of texts.

@@ -166,9 +166,8 @@ export function viewItem(item: ItemRecord) {
   return {
     id: item.id,
     collectionId: item.collectionId,
-    // The title of an upload is its file's id, because the interface requires this.
-    title:
-      item.source.kind === 'file' && typeof item.properties['name'] === 'string' ? item.properties['name'] : item.title,
+    // For people. The interface makes the title of an upload its file's id, and that of a scene a name without spaces.
+    title: typeof item.properties['name'] === 'string' ? item.properties['name'] : item.title,
     datetime: iso(item.datetimeMs),
     box: item.box,
     footprint: item.footprint,

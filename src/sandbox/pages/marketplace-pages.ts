@@ -3,9 +3,12 @@ import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, validationDetails } from '../../contract/index.ts';
 import { renewPolicies } from '../identity/launch.ts';
 import { itemOf, newLaunch } from '../marketplace/launches.ts';
+import type { LaunchEvents } from '../marketplace/launch-events.ts';
+import type { Files } from '../uploads/files.ts';
 import { fieldsOf } from '../web/form-body.ts';
 import { parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, viewRequest, type ApprovalPagesOptions } from './approval-pages.ts';
+import { viewItem } from './catalog-browser.ts';
 
 const form = urlencoded({ extended: false, limit: '512kb' });
 /** Operations of each kind in the panel. */
@@ -27,21 +30,41 @@ interface Opening {
   readonly isOpened?: boolean;
 }
 
-/** `/`: the registered apps, to be launched as one of the users; and registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
-export function marketplacePages(options: ApprovalPagesOptions): Router {
-  const { apps, users, launches, operations, trace, verdicts, render } = options;
+export interface MarketplacePagesOptions extends Omit<ApprovalPagesOptions, 'isFramed'> {
+  /** Receives each launch whose app a page of the sandbox shows. */
+  readonly onFramed: (launchId: string) => void;
+  readonly events: Pick<LaunchEvents, 'has'>;
+  readonly files: Pick<Files, 'hasDelivered'>;
+}
+
+/** The scene that a new user begins with: a real one of a real coast. */
+const firstScene = { collectionId: 'olinda-coast', itemId: 'olinda-landsat7' } as const;
+
+/** `/`: the registered apps, to be launched as one of the users. `/marketplace/apps`: registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
+export function marketplacePages(options: MarketplacePagesOptions): Router {
+  const { apps, users, launches, operations, trace, verdicts, catalog, events, files, render } = options;
   const router = Router();
   /** Tokens are in no address of the sandbox: what opens an app waits here for the page that is redirected to. */
   const openings = new Map<string, Opening>();
 
-  async function show(
-    req: Request,
-    res: Response,
-    registering: { values: Readonly<Record<string, unknown>>; problems: Readonly<Record<string, string>> } = {
-      values: {},
-      problems: {},
-    },
-  ): Promise<void> {
+  /** The first steps of a new user, and those that are done. Null without an app, or without the scene. */
+  function startHere() {
+    const [app] = apps.list();
+    const item = catalog.items.find(firstScene.collectionId, firstScene.itemId);
+    if (!app || !item) return null;
+    return {
+      ...{ app, item: viewItem(item), ...firstScene },
+      isDone: {
+        launched: events.has('launched'),
+        asked: operations.list(null, 1).length > 0,
+        approved: events.has('approved'),
+        delivered: files.hasDelivered(),
+        faulted: events.has('fault armed'),
+      },
+    };
+  }
+
+  async function show(req: Request, res: Response): Promise<void> {
     const userId = parseCookie(req.get('cookie') ?? '')[actingUserCookie];
     const newest = apps.list().map((app) => ({ app, launchId: launches.newestOf(app.id)?.id ?? null }));
     await verdicts.read(newest.flatMap(({ launchId }) => launchId ?? []));
@@ -54,19 +77,19 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
       users: users.list(),
       userId,
       renewPolicies,
-      launchModes,
-      ...registering,
+      start: startHere(),
     });
   }
 
-  router.get('/', (req, res) => show(req, res));
+  router.get('/', show);
+  router.get('/marketplace/apps', (_req, res) => render(res, 'register', { launchModes, values: {}, problems: {} }));
 
   router.post('/marketplace/apps', form, (req, res) => {
     const values = Object.fromEntries(Object.entries(fieldsOf(req)).filter(([, value]) => value !== ''));
     const read = appManifest.safeParse(values);
     if (!read.success) {
       const problems = Object.fromEntries(validationDetails(read.error).map(({ path, message }) => [path, message]));
-      return show(req, res.status(400), { values, problems });
+      return render(res.status(400), 'register', { launchModes, values, problems });
     }
     apps.register(read.data);
     res.redirect(303, '/');
@@ -91,6 +114,7 @@ export function marketplacePages(options: ApprovalPagesOptions): Router {
     const opening: Opening = { method: app.launchMode === 'query' ? 'get' : 'post', action: url.href, fields };
     if (!isFramed) return render(res, 'opening', { app, launch, ...opening });
     openings.set(launch.id, { ...opening, isOpened: false });
+    options.onFramed(launch.id);
     for (const oldest of openings.keys()) if (openings.size > maxOpenings) openings.delete(oldest);
     res.redirect(303, `/launches/${launch.id}/frame`);
   });

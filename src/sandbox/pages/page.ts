@@ -41,6 +41,7 @@ function policyOf(appOrigins: readonly string[], tileOrigins: readonly string[])
     'script-src': ["'self'"],
     'style-src': ["'self'"],
     'img-src': ["'self'", 'data:', 'blob:', ...tileOrigins],
+    'font-src': ["'self'"],
     'connect-src': ["'self'", ...tileOrigins],
     'worker-src': ["'self'"],
     'form-action': ["'self'", ...appOrigins],

@@ -64,8 +64,9 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   guarded.get('/events', liveChanges(database, topics));
   // Pages alone: a file is what it is.
   guarded.use((req, res, next) => (req.path.startsWith(browserApi) ? next() : compressed(req, res, next)));
-  guarded.use(marketplacePages({ ...options, render }));
-  guarded.use(approvalPages({ ...options, render }));
+  const framed = new Set<string>();
+  guarded.use(marketplacePages({ ...options, render, onFramed: (launchId) => framed.add(launchId) }));
+  guarded.use(approvalPages({ ...options, render, isFramed: (launchId) => framed.has(launchId) }));
   guarded.use(catalogBrowser({ ...options, render }));
   guarded.use(filePages({ ...options, render }), sceneUploads(options.sceneUploads));
   guarded.use(launchPages({ ...options, render }));

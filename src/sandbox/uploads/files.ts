@@ -122,6 +122,11 @@ export class Files {
   }
 
   /** Counts all files. */
+  /** True if an app has delivered a file. */
+  hasDelivered(): boolean {
+    return this.#database.prepare('select 1 from files where launch_id is not null limit 1').get() !== undefined;
+  }
+
   count(): number {
     return countOf(this.#database, 'select count(*) from files');
   }

@@ -66,17 +66,18 @@ export async function readFileForm<Fields extends z.ZodType, Result>(
   try {
     const { content, fileName } = await parts.file;
     const before = options.fields.safeParse(parts.fields);
-    return await take({
-      before: before.success ? before.data : null,
-      ...{ fileName, content },
-      async end() {
-        await parts.whole;
-        if (!options.fields.safeParse(parts.fields).success) options.onRefused?.(parts.fields);
-        return parseValues(options.fields, parts.fields);
-      },
-    });
+    const end = async () => {
+      await parts.whole;
+      if (!options.fields.safeParse(parts.fields).success) options.onRefused?.(parts.fields);
+      return parseValues(options.fields, parts.fields);
+    };
+    // No field follows the file of a raw body: a wrong one is refused before the file is read.
+    if (adapted?.isRaw) await end();
+    return await take({ before: before.success ? before.data : null, fileName, content, end });
   } catch (error) {
     parts.discard(error);
+    // A form that is not whole has the first reason. The file's own error may be a later one.
+    await parts.whole;
     throw error;
   }
 }
@@ -114,7 +115,7 @@ function formParts(
   const faults = new PartFaults(options.fileField);
   const file = Promise.withResolvers<{ content: Readable; fileName: string | undefined }>();
   const whole = Promise.withResolvers<void>();
-  // Each is told to whoever waits for it, which may be later or nobody.
+  // A rejection without a reader must not stop the process.
   file.promise.catch(() => {});
   whole.promise.catch(() => {});
   let reading: Readable | null = null;
@@ -135,7 +136,7 @@ function formParts(
     else fields[name] = value;
   });
   parser.on('file', (name, content, fileName: string | undefined) => {
-    content.on('error', () => {}); // told by `whole` too, and there may be no reader yet
+    content.on('error', () => {}); // `whole` has the reason, and there may be no reader yet
     if (name !== options.fileField) faults.misnamed.add(name);
     else faults.files += 1;
     if (name !== options.fileField || faults.files > 1) return void content.resume();
@@ -162,7 +163,7 @@ function formParts(
   return { fields, file: file.promise, whole: whole.promise, discard };
 }
 
-/** What is wrong with the parts of a form. */
+/** Mistakes in the parts of a form. */
 class PartFaults {
   readonly #fileField: string;
   readonly repeated = new Set<string>();
@@ -204,7 +205,7 @@ function rawFile(
       else done(null, chunk);
     },
   });
-  content.on('error', () => {}); // told to its reader, and there may be none yet
+  content.on('error', () => {}); // its reader gets the error, and there may be none yet
   const onCut = () => content.destroy(malformed('ended before the chunk did'));
   body.once('error', onCut);
   body.once('close', () => {

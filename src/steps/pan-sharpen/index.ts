@@ -92,7 +92,7 @@ export default defineStep({
       async (target) => {
         const lines = colours.map(() => new Float64Array(grid.width));
         await raster.walkBands(
-          { inputs: [fine], outputs: target.bands.map((targetBand) => targetBand) },
+          { inputs: [fine], outputs: [1, 2, 3].map((number) => target.bands.get(number)) },
           ([detail], out, { y, rows, width }) => {
             upsamplers.forEach((upsampler) => upsampler.load(y, rows));
             for (let row = 0; row < rows; row++) {

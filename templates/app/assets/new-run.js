@@ -12,6 +12,40 @@ import * as problems from './new-run/problems.js';
 
 /** @import { InputSource } from '../../../src/app/processing/run-input.ts' */
 
+// A page of a fork may lack the choice of an analysis.
+const analysis = first('#analysis', HTMLSelectElement);
+const title = first('h1', HTMLElement)?.textContent.trim() ?? '';
+
+/** The item of the step's main input, as the address has it. Null for several items. */
+function chosenHint() {
+  const main = [...slots.values()].find(({ kind }) => kind !== 'vector');
+  const [only, another] = main?.items.values() ?? [];
+  return !only || another ? null : [only.collectionId, only.itemId].map(encodeURIComponent).join('/');
+}
+
+/** Keeps the choice over a reload and in the history. */
+function keepInAddress() {
+  const address = new URL(location.href);
+  const hint = chosenHint();
+  if (hint === null) address.searchParams.delete('item');
+  else address.searchParams.set('item', hint);
+  if (address.href !== location.href) history.replaceState(null, '', address);
+}
+
+analysis?.addEventListener('change', () => {
+  const address = new URL(analysis.value, new URL('.', location.href));
+  const hint = chosenHint();
+  if (hint !== null) address.searchParams.set('item', hint);
+  location.assign(address);
+});
+// A page that the browser has kept shows the analysis that it is the form of.
+window.addEventListener('pageshow', () => analysis && (analysis.value = formData['step'] ?? ''));
+// In a field of the search, Enter asks for nothing.
+for (const id of ['words', 'box', 'clouds', 'from', 'to'])
+  first(`#${id}`, HTMLInputElement)?.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter') event.preventDefault();
+  });
+
 /** Shows the choices of all inputs, and what follows from them. */
 function showChosen() {
   const slot = current();
@@ -20,12 +54,9 @@ function showChosen() {
     if (place) place.textContent = inWords(one);
   }
   const titles = titlesOf(slot.items);
-  byId('chosen', HTMLElement).textContent =
-    titles.length > 0
-      ? `${titles.length === 1 ? 'Selected' : `${titles.length} items selected`}: ${titles.join(', ')}`
-      : slot.other
-        ? `Selected: ${inWords(slot)}.`
-        : 'No input selected.';
+  const subject = titles.length > 3 ? `${titles.length} items` : titles.join(', ') || (slot.other ? inWords(slot) : '');
+  byId('chosen', HTMLElement).textContent = subject === '' ? 'No input selected.' : `${title} on ${subject}`;
+  keepInAddress();
   const bands = [...slots.values()].flatMap((one) => [...one.items.values()].flatMap((item) => item.bands ?? []));
   offerBands([...new Set(bands)].filter((name) => name !== ''));
   estimate();

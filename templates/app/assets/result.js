@@ -1,7 +1,7 @@
 // @ts-check
 // The result of a run on the map, in the step's colours: before and after, and the value under the pointer.
 import { around, byId, dataOf, first } from './shared/dom.js';
-import { boundsOfPlaces, cornersOf, createMap, drawCanvas, drawImage, onMap } from './shared/map.js';
+import { boundsOf, boundsOfPlaces, cornersOf, createMap, drawCanvas, drawImage, onMap } from './shared/map.js';
 
 /** @import { Box, Corners, PageMap } from './shared/map.js' */
 /** @import { Place } from './shared/map-base.js' */
@@ -21,6 +21,23 @@ import { boundsOfPlaces, cornersOf, createMap, drawCanvas, drawImage, onMap } fr
 /** @typedef {{ values: Values | null, classes: { value: number, name: string }[] | null }} KnownValues */
 
 let shown = false;
+/** @type {{ href: string, box: Box } | null} */
+const scene = first('#scene', HTMLScriptElement) ? dataOf('scene') : null;
+
+/**
+ * The map of the page, made once, with the input of the run in its place.
+ * @type {Promise<PageMap | null> | null}
+ */
+let shownMap = null;
+function pageMap() {
+  return (shownMap ??= createMap(byId('map', HTMLElement), scene ? { bounds: boundsOf(scene.box) } : {}).then((map) => {
+    if (map && scene) {
+      map.view.fitBounds(boundsOf(scene.box), { padding: 40, animate: false });
+      drawImage(map, scene.href, cornersOf(scene.box), 'input');
+    }
+    return map;
+  }));
+}
 
 /** @param {string} href */
 async function pictureOf(href) {
@@ -47,8 +64,9 @@ async function valuesAt(address) {
  * @param {string} href
  */
 function showPicture(href) {
-  if (document.querySelector('#map .map-picture')) return;
-  byId('map-place', HTMLElement).prepend(
+  const stills = [...document.querySelectorAll('#map .map-picture image')];
+  if (stills.some((still) => still.getAttribute('href') === href)) return;
+  byId('map', HTMLElement).append(
     Object.assign(document.createElement('img'), { className: 'result-picture', src: href, alt: 'The result' }),
   );
 }
@@ -58,12 +76,11 @@ async function show() {
   const result = dataOf('result');
   if (shown || !result) return;
   shown = true;
-  byId('map-place', HTMLElement).hidden = false;
   const [upperLeft, upperRight, lowerRight, lowerLeft] = result.corners ?? cornersOf(result.box ?? []);
   /** @type {Corners} */
   const corners = [onMap(upperLeft), onMap(upperRight), onMap(lowerRight), onMap(lowerLeft)];
   const bounds = boundsOfPlaces(corners);
-  const map = await createMap(byId('map', HTMLElement), { bounds });
+  const map = await pageMap();
   if (!map) return showPicture(result.href);
   byId('map-controls', HTMLElement).hidden = false;
   const opacity = byId('opacity', HTMLInputElement);
@@ -72,13 +89,13 @@ async function show() {
   );
   map.view.fitBounds(bounds, { padding: 40, animate: false });
   if (result.box) return drawImage(map, result.href, corners);
-  if (result.input) drawImage(map, result.input.href, cornersOf(result.input.box), 'input');
   const [picture, known] = await Promise.all([pictureOf(result.href), valuesAt(result.values)]);
-  offerComparison(map, picture, corners, Boolean(result.input));
+  offerComparison(map, picture, corners, scene !== null);
   if (known?.values) offerValues(map, corners, result, known.values, known.classes ?? []);
 }
 
 /**
+ * Lets the user swipe between the input and the result: the handle lies on the map, and the result begins at its place.
  * @param {PageMap} map
  * @param {HTMLImageElement} picture
  * @param {Corners} corners
@@ -94,14 +111,22 @@ function offerComparison(map, picture, corners, hasInput) {
   pen.drawImage(picture, 0, 0);
   const redraw = drawCanvas(map, canvas, corners, 'preview');
   const compare = byId('compare', HTMLInputElement);
-  byId('compare-place', HTMLElement).hidden = !hasInput;
-  compare.addEventListener('input', () => {
-    const from = Math.round((canvas.width * Number(compare.value)) / 100);
+  compare.hidden = !hasInput;
+  let shownFrom = 0;
+  function cut() {
+    const [left, right] = [corners[0], corners[1]].map((corner) => map.view.project(corner).x);
+    const at = (Number(compare.value) / Number(compare.max)) * map.view.getContainer().clientWidth;
+    const share = (at - (left ?? 0)) / Math.max(1, (right ?? 0) - (left ?? 0));
+    const from = Number(compare.value) === 0 ? 0 : Math.round(canvas.width * Math.max(0, Math.min(1, share)));
+    if (from === shownFrom || !pen) return;
+    shownFrom = from;
     pen.clearRect(0, 0, canvas.width, canvas.height);
     if (from < canvas.width)
       pen.drawImage(picture, from, 0, canvas.width - from, canvas.height, from, 0, canvas.width - from, canvas.height);
     redraw();
-  });
+  }
+  compare.addEventListener('input', cut);
+  map.view.on('move', cut);
 }
 
 /**
@@ -183,4 +208,5 @@ document.addEventListener('live', () => {
   state = now;
 });
 offer();
+void pageMap();
 await show();

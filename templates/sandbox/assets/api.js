@@ -1,6 +1,6 @@
 // @ts-check
 // Sends the examples to this sandbox. The key stays in this tab.
-import { around, byId, first, messageOf } from './shared/dom.js';
+import { all, around, byId, first, messageOf } from './shared/dom.js';
 
 const key = byId('key', HTMLInputElement);
 const said = byId('key-said', HTMLElement);
@@ -98,3 +98,18 @@ document.addEventListener('click', async (event) => {
     () => show(form, '', text),
   );
 });
+
+// The list of calls: found by a word, and a chosen call is open.
+const words = byId('words', HTMLInputElement);
+words.hidden = false;
+words.addEventListener('input', () => {
+  const wanted = words.value.toLowerCase().split(/\s+/);
+  for (const row of all('.calls-list > li', HTMLElement))
+    row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word));
+});
+function openChosen() {
+  const chosen = document.getElementById(location.hash.slice(1));
+  if (chosen instanceof HTMLDetailsElement) chosen.open = true;
+}
+window.addEventListener('hashchange', openChosen);
+openChosen();

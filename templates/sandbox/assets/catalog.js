@@ -1,9 +1,19 @@
 // @ts-check
 // Shows the found items on the map as soon as the user touches it, and searches the visible box or a drawn one.
-import { byId, dataOf } from './shared/dom.js';
-import { boundsAround, boundsOf, createMap, drawBox, drawFootprints, seenBox, whenWanted } from './shared/map.js';
+import { all, around, byId, dataOf } from './shared/dom.js';
+import {
+  boundsAround,
+  boundsOf,
+  createMap,
+  drawBox,
+  drawFootprints,
+  markFootprint,
+  seenBox,
+  watchFootprints,
+  whenWanted,
+} from './shared/map.js';
 
-/** @typedef {{ title: string, href: string, day: string, thumbHref: string }} Found */
+/** @typedef {{ key: string, title: string, href: string, day: string, thumbHref: string }} Found */
 
 const form = byId('search', HTMLFormElement);
 const field = /** @type {HTMLInputElement} */ (form.elements.namedItem('bbox'));
@@ -12,6 +22,14 @@ const items = dataOf('items');
 const place = byId('map', HTMLElement);
 const asked = field.value.split(',').map(Number);
 const isBox = asked.length === 4 && asked.every(Number.isFinite);
+
+const rows = () => all('.rows > li', HTMLElement);
+const words = byId('words', HTMLInputElement);
+words.hidden = false;
+words.addEventListener('input', () => {
+  const wanted = words.value.toLowerCase().split(/\s+/);
+  for (const row of rows()) row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word));
+});
 
 await whenWanted(place);
 const map = await createMap(place, isBox ? { bounds: boundsOf(asked) } : {});
@@ -25,10 +43,19 @@ if (map) {
     form.requestSubmit();
   };
   const [here, draw] = [byId('search-here', HTMLButtonElement), byId('draw', HTMLButtonElement)];
-  here.hidden = draw.hidden = false;
+  here.hidden = draw.hidden = byId('map-actions', HTMLElement).hidden = false;
   here.addEventListener('click', () => search(seenBox(map)));
   const show = drawBox(map, draw, search);
   if (isBox) show(asked);
+  watchFootprints(map, (key) => {
+    markFootprint(map, key);
+    for (const row of rows()) row.classList.toggle('hovered', row.dataset['key'] === key);
+  });
+  for (const type of ['pointerover', 'focusin'])
+    document.addEventListener(type, (event) => {
+      const row = around(event, '.rows > li', HTMLElement);
+      if (row) markFootprint(map, row.dataset['key'] ?? null);
+    });
 }
 
 /**

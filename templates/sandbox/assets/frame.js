@@ -1,6 +1,6 @@
 // @ts-check
-// Decides without leaving the page, so that the app next to it stays as it is.
-import { byId } from './shared/dom.js';
+// Decides without leaving the page, so that the app next to it stays as it is. A reload leads back to the place in the app.
+import { byId, first } from './shared/dom.js';
 
 const problem = byId('frame-problem', HTMLElement);
 document.addEventListener('submit', async (event) => {
@@ -19,4 +19,22 @@ document.addEventListener('submit', async (event) => {
       : `The decision came too late (${response.status}).`;
   if (button) button.disabled = false;
   document.dispatchEvent(new Event('refresh'));
+});
+
+// The app names its place by a message. After a reload the launch leads to its first page, and from there to that place.
+const app = first('iframe.app', HTMLIFrameElement);
+const launchForm = first('#launch', HTMLFormElement);
+const key = `place of ${location.pathname}`;
+const longestPlace = 2_000;
+let placeBefore = sessionStorage.getItem(key);
+window.addEventListener('message', ({ source, origin, data }) => {
+  // A field of the form may be called action, too.
+  const action = launchForm?.getAttribute('action');
+  if (!app || !action || source !== app.contentWindow || origin !== new URL(action, location.href).origin) return;
+  const { place } = data ?? {};
+  if (typeof place !== 'string' || !place.startsWith('/launches/') || place.length > longestPlace) return;
+  const target = placeBefore;
+  placeBefore = null;
+  if (target !== null && target !== place && new URL(target, origin).origin === origin) app.src = origin + target;
+  else sessionStorage.setItem(key, place);
 });

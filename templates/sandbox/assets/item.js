@@ -11,6 +11,8 @@ if (map) {
   drawImage(map, item.previewHref, cornersOf(item.box));
   drawFootprints(map, [{ type: 'Feature', geometry: item.footprint, properties: {} }]);
   map.view.setPaintProperty('footprints', 'fill-opacity', 0);
+  const controls = first('#map-controls', HTMLElement);
+  if (controls) controls.hidden = false;
   const opacity = first('#opacity', HTMLInputElement);
   opacity?.addEventListener('input', () =>
     map.view.setPaintProperty('preview', 'raster-opacity', Number(opacity.value) / 100),

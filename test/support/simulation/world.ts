@@ -480,7 +480,7 @@ class World {
     return {
       steps: [step],
       find: () => step,
-      check: async () => ({ step, parameters: {}, estimate: null, warnings: [] }),
+      check: async () => ({ step, parameters: {}, estimate: null, subject: '', warnings: [] }),
       load: () => ({ running: 0, waiting: 0 }),
       canStartChildren: () => true,
       run: async (

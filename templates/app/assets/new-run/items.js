@@ -1,7 +1,17 @@
 // @ts-check
 // Items of the platform's catalog: search, list, and footprints on the map.
-import { all, byId, messageOf } from '../shared/dom.js';
-import { boundsAround, drawBox, drawFootprints, seenBox } from '../shared/map.js';
+import { all, byId, first, messageOf } from '../shared/dom.js';
+import {
+  boundsAround,
+  cornersOf,
+  drawBox,
+  drawFootprints,
+  drawImage,
+  markFootprint,
+  removePicture,
+  seenBox,
+  watchFootprints,
+} from '../shared/map.js';
 import { look } from './api.js';
 import { choice, smaller } from './choice.js';
 import { formData } from './form.js';
@@ -53,9 +63,16 @@ export function useMap(made) {
   map = made;
   const [draw, here] = [byId('draw', HTMLButtonElement), byId('search', HTMLButtonElement)];
   draw.hidden = here.hidden = false;
+  const actions = first('#map-actions', HTMLElement);
+  if (actions) actions.hidden = false;
   showArea = drawBox(made, draw, setArea);
   showArea(area);
   showFound();
+  watchFootprints(made, (key) => {
+    markFootprint(made, key);
+    for (const row of all('.item-choice', HTMLElement, list))
+      row.classList.toggle('hovered', row.dataset['key'] === key);
+  });
 }
 
 /** Checks the boxes of the chosen items, and marks their footprints. */
@@ -63,18 +80,44 @@ export function showChosen() {
   const { items } = current();
   for (const box of all('input', HTMLInputElement, list)) box.checked = items.has(box.value);
   drawItems();
+  drawScene();
+}
+
+/** Address of the picture that the map shows. */
+let drawn = '';
+/** Draws the chosen item in its place and at its zoom. Several items are footprints alone. */
+function drawScene() {
+  if (!map) return;
+  const [only, another] = current().items.values();
+  const { previewHref, bbox } = another ? {} : (only ?? {});
+  const href = previewHref && bbox?.length === 4 ? previewHref : '';
+  if (href === drawn) return;
+  drawn = href;
+  if (href === '' || !bbox) return removePicture(map, 'scene');
+  drawImage(map, href, cornersOf(bbox), 'scene');
+  map.view.fitBounds(boundsAround([bbox]), { padding: 60, maxZoom: 14, animate: false });
 }
 
 function drawItems() {
   if (!map) return;
   const { items } = current();
-  /** @type {Feature<Polygon | MultiPolygon, { key: string, chosen: boolean }>[]} */
+  /** @type {Feature<Polygon | MultiPolygon, { key: string, chosen: boolean, drawn: boolean }>[]} */
   const features = found.flatMap((item) => {
     const { geometry, incompatibility } = item;
     if (!geometry || incompatibility) return [];
     const footprint = /** @type {Polygon | MultiPolygon} */ (geometry);
     const key = keyOf(item);
-    return [{ type: 'Feature', geometry: footprint, properties: { key, chosen: items.has(key) } }];
+    return [
+      {
+        type: 'Feature',
+        geometry: footprint,
+        properties: {
+          key,
+          chosen: items.has(key),
+          drawn: items.size === 1 && items.has(key) && Boolean(item.previewHref),
+        },
+      },
+    ];
   });
   drawFootprints(map, features, (hit, place) => {
     const under = hit.flatMap(({ key }) => found.find((item) => keyOf(item) === key) ?? []);
@@ -145,8 +188,7 @@ export function beginWithChosen() {
   const { collectionId } = first;
   void allCollections().then(
     (known) => {
-      const { title } = known.find(({ id }) => id === collectionId) ?? {};
-      if (title !== undefined) collectionField.value = collectionId;
+      if (known.some(({ id }) => id === collectionId)) collectionField.value = collectionId;
     },
     () => {},
   );
@@ -218,9 +260,21 @@ function add(added, isNew) {
       });
       box.addEventListener('change', () => onChosen(item, box.checked));
       const facts = item.incompatibility ? `${factsOf(item)}; it ${item.incompatibility}` : factsOf(item);
-      return choice(box, [item.title ?? item.itemId, smaller(facts)], item.previewHref);
+      const row = choice(box, [item.title ?? item.itemId, smaller(facts)], item.previewHref);
+      row.dataset['key'] = keyOf(item);
+      row.addEventListener('pointerenter', () => map && markFootprint(map, keyOf(item)));
+      row.addEventListener('pointerleave', () => map && markFootprint(map, null));
+      return row;
     }),
   );
+  showMatching();
+}
+
+/** Hides the rows of the list that lack a word of the search field. */
+function showMatching() {
+  const words = (first('#words', HTMLInputElement)?.value ?? '').toLowerCase().split(/\s+/);
+  for (const row of all('.item-choice', HTMLElement, list))
+    row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
 }
 
 /**
@@ -243,8 +297,9 @@ function showFound() {
   const chosen = found.filter(isChosen);
   const boxes = (chosen.length > 0 ? chosen : found).flatMap(({ bbox }) => (bbox?.length === 4 ? [bbox] : []));
   if (map && !area && boxes.length > 0)
-    map.view.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: 8, animate: false });
+    map.view.fitBounds(boundsAround(boxes), { padding: 60, maxZoom: chosen.length === 1 ? 14 : 8, animate: false });
   drawItems();
+  drawScene();
 }
 
 /**
@@ -253,6 +308,7 @@ function showFound() {
  */
 export function listen(chosen) {
   onChosen = chosen;
+  first('#words', HTMLInputElement)?.addEventListener('input', showMatching);
   byId('search', HTMLButtonElement).addEventListener('click', () => map && setArea(seenBox(map)));
   const box = field('box');
   box.addEventListener('change', () => {
