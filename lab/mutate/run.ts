@@ -2,7 +2,8 @@
  * `npm run lab -- lab/mutate/run.ts PATH...`: makes small mistakes in a copy of the code, one at a time, and runs the tests near
  * them. A mistake that no test sees survives, and is printed with its line.
  *
- *   --tests GLOB   the tests (repeatable). Default: those that import the module, or a module that does
+ *   --tests GLOB   the tests (repeatable). Default: those that import the module or a module that does, and without one those that
+ *                  name the module or one of its exports
  *   --most N       at most so many mistakes, chosen by the seed (default: 40; 0 for all)
  *   --seed N       (default: 1)
  *   --goal N       ends with 1 if fewer percent are seen (default: 0)
@@ -67,10 +68,7 @@ async function tryAll(): Promise<Outcome[]> {
   for (const mutant of chosen) {
     const { file } = mutant;
     const tests = values.tests.length > 0 ? globSync(values.tests, { cwd: root }) : testsNear(file);
-    if (tests.length === 0) {
-      outcomes.push({ ...mutant, isSeen: false });
-      continue;
-    }
+    if (tests.length === 0) throw new Error(`no test is near ${file}: name them by --tests`);
     const key = tests.join(' ');
     if (!good.has(key) && !(await passes(tests))) throw new Error(`without a mistake, these tests fail: ${key}`);
     good.add(key);
@@ -105,13 +103,17 @@ function passes(tests: readonly string[]): Promise<boolean> {
   });
 }
 
-/** Test files that import a module, or a module that imports it. */
+/** Test files that import a module, or a module that imports it. Without one, those that name it or one of its exports. */
 function testsNear(file: string): string[] {
   const importersOf = (name: string) =>
     [...texts].filter(([path, text]) => path !== name && importsOf(path, text).includes(name)).map(([path]) => path);
   const direct = importersOf(file);
   const near = [...direct, ...direct.filter((path) => path.startsWith('src/')).flatMap(importersOf)];
-  return [...new Set(near)].filter((path) => path.endsWith('.test.ts')).toSorted();
+  const importing = [...new Set(near)].filter((path) => path.endsWith('.test.ts')).toSorted();
+  if (importing.length > 0) return importing;
+  const exported = [...(texts.get(file) ?? '').matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)].map(([, name = '']) => name); // oxfmt-ignore
+  const names = new RegExp(`\\b(?:${[basename(file, '.ts'), ...exported].join('|')})\\b`);
+  return [...texts].filter(([path, text]) => path.endsWith('.test.ts') && names.test(text)).map(([path]) => path);
 }
 
 function importsOf(path: string, text: string): string[] {
