@@ -66,7 +66,7 @@ export function mutantsOf(fileName: string, code: string): Mutant[] {
       add(node.condition, `!(${node.condition.getText(source)})`, 'a choice is turned round');
     } else if (ts.isExpressionStatement(node) && isCall(node.expression)) {
       add(node, ';', 'a call is left out');
-    } else if (ts.isNumericLiteral(node) && !ts.isLiteralTypeNode(node.parent)) {
+    } else if (ts.isNumericLiteral(node) && !isName(node)) {
       add(node, `(${node.text} + 1)`, 'a number is one more');
     } else if (node.kind === K.TrueKeyword || node.kind === K.FalseKeyword) {
       add(node, node.kind === K.TrueKeyword ? 'false' : 'true', 'true and false are confused');
@@ -76,8 +76,15 @@ export function mutantsOf(fileName: string, code: string): Mutant[] {
     ts.forEachChild(node, visit);
   }
   visit(source);
-  return found;
+  // A swap next to ?? does not parse.
+  return found.filter((mutant) => parses(fileName, withMutant(code, mutant)));
 }
+
+/** True for the key of a member. */
+const isName = ({ parent }: ts.NumericLiteral) => ts.isPropertyAssignment(parent) && ts.isNumericLiteral(parent.name);
+
+const parses = (fileName: string, code: string): boolean =>
+  (ts.transpileModule(code, { fileName, reportDiagnostics: true }).diagnostics ?? []).length === 0;
 
 function isCall(expression: ts.Expression): boolean {
   if (ts.isAwaitExpression(expression) || ts.isVoidExpression(expression)) return isCall(expression.expression);

@@ -47,7 +47,12 @@ const chosen = chosenOf(all, Number(values.most), Number(values.seed));
 console.log(`${all.length} mistakes in ${files.length} modules; ${chosen.length} are tried`);
 
 const copy = await mkdtemp(join(tmpdir(), 'kit-mutate-'));
-process.once('SIGINT', () => void rm(copy, { recursive: true, force: true }).then(() => process.exit(130)));
+/** Ends the tests that run. */
+let endTests = () => {};
+process.once('SIGINT', () => {
+  endTests();
+  void rm(copy, { recursive: true, force: true }).then(() => process.exit(130));
+});
 try {
   const outcomes = await tryAll();
   report(outcomes);
@@ -92,12 +97,13 @@ function passes(tests: readonly string[]): Promise<boolean> {
     env: { ...process.env, TEST_ALL: 'yes' },
   });
   // With its workers, which a mistake may have made deaf.
-  const end = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL');
-  const timer = setTimeout(end, longestRunMs);
+  endTests = () => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'));
+  const timer = setTimeout(endTests, longestRunMs);
   return new Promise((done, failed) => {
     child.once('error', failed);
     child.once('exit', (code) => {
       clearTimeout(timer);
+      endTests = () => {};
       done(code === 0);
     });
   });

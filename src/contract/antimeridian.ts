@@ -1,4 +1,4 @@
-/** Polygons in longitude and latitude at 180°: each edge goes the short way round, and a polygon across 180° is split there (RFC 7946, 3.1.9). */
+/** Polygons in longitude and latitude at 180°: an edge longer than 180° goes the short way round, unless the polygon is in longitudes from 0 on and goes past 180°. A polygon across 180° is split there (RFC 7946, 3.1.9). */
 
 import type { Geometry, Position as GeoPosition } from 'geojson';
 
@@ -37,13 +37,15 @@ export function splitAt180(polygons: readonly Polygon[]): Polygon[] {
   });
 }
 
-function splitOne([outer = [], ...holes]: Polygon): Polygon[] {
-  const unwrapped = unwrap(outer);
+function splitOne(polygon: Polygon): Polygon[] {
+  const [outer = [], ...holes] = polygon.map((ring) => ring.map(snapped));
+  const turned = goesOn(outer) ? (ring: readonly Position[]) => [...ring] : unwrap;
+  const unwrapped = turned(outer);
   const [first, last] = [unwrapped[0]?.[0] ?? 0, unwrapped.at(-1)?.[0] ?? 0];
   // A ring round a pole has no side that is inside.
   if (Math.abs(first - last) > 1) return [[outer, ...holes]];
   const west = Math.min(...unwrapped.map(([longitude]) => longitude));
-  const inside = holes.map((hole) => beside(unwrap(hole), west));
+  const inside = holes.map((hole) => beside(turned(hole), west));
   const turns = [-2, -1, 0, 1, 2].map((turn) => turn * 360);
   return turns.flatMap((turn): Polygon[] => {
     const part = clipped(unwrapped, turn);
@@ -52,9 +54,23 @@ function splitOne([outer = [], ...holes]: Polygon): Polygon[] {
   });
 }
 
-/** Longitudes without a jump: each edge goes the short way. Those of a ring with a corner past 180° go on already, as on maps that do not wrap and in grids from 0 to 360. */
+/** A corner at 180° that rounding has moved past it. */
+const snapped = ([longitude, latitude]: Position): Position =>
+  Math.abs(longitude) > 180 && Math.abs(longitude) < 180 + 1e-6
+    ? [Math.sign(longitude) * 180, latitude]
+    : [longitude, latitude];
+
+/** True if the longitudes of a ring go on past 180° without a jump, as on maps that do not wrap and in grids from 0 to 360. */
+function goesOn(ring: readonly Position[]): boolean {
+  if (!ring.some(([longitude]) => Math.abs(longitude) > 180)) return false;
+  return ring.every(([from], i) => {
+    const to = ring[i + 1]?.[0] ?? from;
+    return Math.abs(to - from) <= 180 || from * to >= 0;
+  });
+}
+
+/** Longitudes without a jump: each edge goes the short way. */
 function unwrap(ring: readonly Position[]): Position[] {
-  if (ring.some(([longitude]) => Math.abs(longitude) > 180)) return [...ring];
   let shift = 0;
   let before = ring[0]?.[0] ?? 0;
   return ring.map(([longitude, latitude]) => {

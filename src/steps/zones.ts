@@ -111,7 +111,8 @@ export function placeZones(
       { status: 422 },
     );
   // Straight lines of a projected system are curves here: only short edges tell on which side of 180° they lie.
-  const isCut = perUnit === null && given.some((polygons) => polygons !== null && jumps(polygons));
+  const isCut =
+    perUnit === null && degreesPerUnit(srs) !== null && given.some((polygons) => polygons !== null && jumps(polygons));
   const shortEdges = isCut ? polygonsWithShortEdges() : given;
   const split = shortEdges.map((polygons) => polygons && splitAt180(polygons));
   const isSplit = split.some((polygons, i) => polygons?.some((polygon, k) => polygon !== given[i]?.[k]));
@@ -131,7 +132,9 @@ export function placeZones(
     // GDAL writes text that is JSON as JSON.
     const text =
       typeof field === 'string' ? field : field === undefined || field === null ? null : JSON.stringify(field);
-    const coordinates = split[i];
+    const asGiven = given[i] ?? null;
+    // The short edges are for the place on the raster.
+    const coordinates = isCut && asGiven && !jumps(asGiven) ? asGiven : split[i];
     if (!coordinates) return [];
     // Nothing is left of an outline without an area.
     const there = polygonsOf(placed[i]?.geometry ?? null);
@@ -151,9 +154,14 @@ export function placeZones(
   }
 }
 
-/** True if an edge would go around half of the Earth. */
+/** True if an edge would go around half of the Earth, and not all around it. */
 const jumps = (polygons: readonly LonLat[][][]) =>
-  polygons.flat().some((ring) => ring.some(([lon], i) => Math.abs((ring[i + 1]?.[0] ?? lon) - lon) > 180));
+  polygons.flat().some((ring) =>
+    ring.some(([lon], i) => {
+      const width = Math.abs((ring[i + 1]?.[0] ?? lon) - lon);
+      return width > 180 && width !== 360;
+    }),
+  );
 
 /** GDAL names an option of its own program, which no user of a step can set. */
 const withoutAdviceOfPrograms = (reason: string) =>

@@ -55,6 +55,8 @@ describe('zones', () => {
     [170, -10, 190, 10, 20 * 20],
     [-180, -90, 180, 90, 360 * 180],
     [-20, -10, 20, 10, 40 * 20],
+    // Rounding has moved a corner past 180°.
+    [170, -10, 180.00000001, 10, 10 * 20],
   ])('from %d, %d to %d, %d hold %d pixels', async (west, south, east, north, count) => {
     expect(await pixelsIn(box(west, south, east, north), 4326)).toBe(count);
     expect(await pixelsIn(box(west, south, east, north), 4326, earthFrom(0))).toBe(count);
@@ -68,6 +70,11 @@ describe('zones', () => {
     const counted = await pixelsIn(box(-1e6, -3e6, 1e6, -1.5e6), 3031);
     expect(Math.abs(counted - 680)).toBeLessThanOrEqual(10);
   });
+});
+
+test('a ring around 180° with a corner that rounding moved past it holds the short side', async () => {
+  const ring: Ring = [[179, -18], [180.00000001, -18], [-179, -18], [-179, -17], [179, -17], [179, -18]]; // oxfmt-ignore
+  expect(await pixelsIn(ring, 4326)).toBe(2);
 });
 
 test('a clip of a grid from 0 to 360 has the size of its area', async () => {
@@ -129,6 +136,17 @@ test('the corners of a map of the whole Earth are as far apart as the Earth is w
   const { result } = await run('cog', earth);
   const [upperLeft, upperRight] = result!.summary.corners!;
   expect(upperRight[0] - upperLeft[0]).toBeCloseTo(360, 3);
+});
+
+test('the corners of a raster that is nearly as wide as the Earth are that far apart', async () => {
+  const degree = 20_037_508.342789244 / 180;
+  const wide: Made = {
+    ...{ width: 34, height: 10, epsg: 4087, type: 'Float32' },
+    ...{ transform: [-170 * degree, 10 * degree, 0, 50 * degree, 0, -10 * degree], bands: [(x) => x] },
+  };
+  const { result } = await run('cog', wide);
+  const [upperLeft, upperRight] = result!.summary.corners!;
+  expect([upperLeft[0], upperRight[0]].map((lon) => Math.round(lon))).toEqual([-170, 170]);
 });
 
 test('a raster of another body is described without a place on Earth', async () => {

@@ -14,6 +14,7 @@ import { parameterSchema, valueInWords } from '../processing/step-parameters.ts'
 import type { RunEngine } from '../runs/run-engine.ts';
 import { isFinal, runStates, runTransitions, type RunState } from '../runs/run-state.ts';
 import { sendPicture } from '../runs/routes.ts';
+import type { InputSource, RunInput } from '../processing/run-input.ts';
 import { itemsOf } from '../processing/facts-of-inputs.ts';
 import { unfitReason } from '../processing/fit.ts';
 import { inputInWords } from '../runs/input-words.ts';
@@ -130,8 +131,7 @@ export function launchPages(options: LaunchPagesOptions): Router {
       required: parameterSchema(step).required,
       earlier: {
         parameters: isOwn ? earlier.parameters : {},
-        // An item that was chosen later takes the place of the earlier run's.
-        input: chosenInput(step, chosen) ?? (isOwn ? earlier.input : null),
+        input: chosenInput(step, chosen, isOwn ? earlier.input : null),
       },
       analyses: await analysesFor(launch, chosen),
     });
@@ -349,12 +349,14 @@ function chosenItem(hint: string | undefined) {
     : { hint, collectionId, itemId };
 }
 
-/** The chosen item for the first input of a step that takes rasters. */
-function chosenInput(step: AnyStep, item: ReturnType<typeof chosenItem>) {
+/** The chosen item for the first input of a step that takes rasters, in place of that of an earlier run. */
+function chosenInput(step: AnyStep, item: ReturnType<typeof chosenItem>, earlier: RunInput | null): RunInput | null {
   const main = mainInput(step)?.[0];
-  if (!item || main === undefined) return null;
-  const input = { type: 'platform', items: [{ collectionId: item.collectionId, itemId: item.itemId }] } as const;
-  return inputsOf(step).length === 1 ? input : { type: 'named', inputs: { [main]: input } };
+  if (!item || main === undefined) return earlier;
+  const { collectionId, itemId } = item;
+  const source: InputSource = { type: 'platform', items: [{ collectionId, itemId }] };
+  if (inputsOf(step).length === 1) return source;
+  return { type: 'named', inputs: { ...(earlier?.type === 'named' ? earlier.inputs : {}), [main]: source } };
 }
 
 function decoded(part: string): string {

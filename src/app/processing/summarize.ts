@@ -174,6 +174,8 @@ function valuesOf(band: gdal.RasterBand): NonNullable<OutputSummary['values']> {
   };
 }
 
+const pointsPerEdge = 16;
+
 /** The classes that occur, as often as they do. */
 function sharesOf(
   classes: readonly RasterClass[],
@@ -205,27 +207,33 @@ function cornersOf(dataset: gdal.Dataset): OutputSummary['corners'] {
   if (!srs || !t) return null;
   const lonLat = lonLatOf(srs);
   if (!lonLat) return null;
-  const [a, b, c, d] = [
+  const at = (column: number, row: number) =>
+    lonLat(
+      (t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0),
+      (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),
+    );
+  const corners: [number, number][] = [];
+  const pixels = [
     [0, 0],
     [x, 0],
     [x, y],
     [0, y],
-  ].map(([column = 0, row = 0]) =>
-    lonLat(
-      (t[0] ?? 0) + column * (t[1] ?? 0) + row * (t[2] ?? 0),
-      (t[3] ?? 0) + column * (t[4] ?? 0) + row * (t[5] ?? 0),
-    ),
-  );
-  if (!a || !b || !c || !d) return null;
-  const corners = [a, b, c, d].map(([lon, lat]): [number, number] => [lon, lat]);
-  // Over the antimeridian longitudes go on, from corner to corner; those of a raster in degrees do by themselves.
-  if (!srs.isGeographic())
-    corners.reduce((before, corner) => {
-      const turns = (corner[0] - before[0]) / 360;
-      // The two ends of a raster around the Earth are not one place on its map.
-      if (Math.abs(turns) < 0.999) corner[0] -= Math.round(turns) * 360;
-      return corner;
-    });
+  ] as const;
+  let before: readonly [column: number, row: number] = [0, 0];
+  let longitude: number | null = null;
+  for (const [column, row] of pixels) {
+    // Longitudes go on across 180°. Along an edge, from point to point, because a raster may be as wide as the Earth.
+    for (let k = 1; k <= pointsPerEdge; k++) {
+      const share = k / pointsPerEdge;
+      const place = at(before[0] + (column - before[0]) * share, before[1] + (row - before[1]) * share);
+      if (!place) return null;
+      const [lon] = place;
+      const isAngle = srs.isGeographic();
+      longitude = longitude === null || isAngle ? lon : lon - Math.round((lon - longitude) / 360) * 360;
+      if (k === pointsPerEdge) corners.push([longitude, place[1]]);
+    }
+    before = [column, row];
+  }
   const middle = corners.reduce((sum, [lon]) => sum + lon, 0) / corners.length;
   const shift = Math.floor((middle + 180) / 360) * 360;
   // Four corners, which `map` does not count.

@@ -73,7 +73,7 @@ const geometryTypes = [
   'MultiPolygon',
   'GeometryCollection',
 ] as const;
-/** A GeoJSON geometry in longitude and latitude. An edge of a polygon that is longer than 180° goes the short way, and polygons are split at 180°. */
+/** A GeoJSON geometry in longitude and latitude. Polygons are split at 180°, and an edge that is longer goes the short way, unless the longitudes go on past 180°. */
 export const geojsonGeometry = z
   .looseObject({
     type: z.enum(geometryTypes, `must be a GeoJSON geometry: ${geometryTypes.join(', ')}`),

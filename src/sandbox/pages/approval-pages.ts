@@ -17,7 +17,7 @@ import { pageOf } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
 const form = urlencoded({ extended: false, limit: '64kb' });
-/** The newest: an approver decides on some, and sees the next. */
+/** The oldest first: an approver decides on some, and sees the next. */
 const pendingPerPage = 20;
 const decidedPerPage = 50;
 const maxAtOnce = 100;

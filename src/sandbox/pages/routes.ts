@@ -64,8 +64,13 @@ export function sandboxPages(options: SandboxPagesOptions): Router {
   guarded.get('/events', liveChanges(database, topics));
   // Pages alone: a file is what it is.
   guarded.use((req, res, next) => (req.path.startsWith(browserApi) ? next() : compressed(req, res, next)));
+  /** Launches whose app a page of the sandbox shows, the newest 200. */
   const framed = new Set<string>();
-  guarded.use(marketplacePages({ ...options, render, onFramed: (launchId) => framed.add(launchId) }));
+  const onFramed = (launchId: string) => {
+    framed.add(launchId);
+    for (const oldest of framed) if (framed.size > 200) framed.delete(oldest);
+  };
+  guarded.use(marketplacePages({ ...options, render, onFramed }));
   guarded.use(approvalPages({ ...options, render, isFramed: (launchId) => framed.has(launchId) }));
   guarded.use(catalogBrowser({ ...options, render }));
   guarded.use(filePages({ ...options, render }), sceneUploads(options.sceneUploads));

@@ -122,7 +122,12 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
   if (found.includes(null) || turn !== 0 || turnDown !== 0) return { args: [], shifts: unmoved };
   const boxes = found.filter((box) => box !== null);
   const perUnit = srs ? degreesPerUnit(srs) : null;
-  if (perUnit !== null && datasets.some(crossesInMetres)) throw bothSidesOf180('the system of the first raster');
+  if (perUnit !== null && datasets.some(crossesInMetres))
+    throw new KitError(
+      'crosses_antimeridian',
+      'a raster in a projected system lies on both sides of 180° of longitude, and the first raster is in degrees: choose a UTM zone or a polar system by crs, or bring that raster to degrees by the step reproject first',
+      { status: 422 },
+    );
   const turn360 = perUnit === null ? 0 : 360 / perUnit;
   const east = boxes.map((box) => (box.west < 0 ? turn360 : 0));
   const across = boxes.map((box, i) => shifted(box, east[i]!));

@@ -29,7 +29,9 @@ function keepInAddress() {
   const hint = chosenHint();
   if (hint === null) address.searchParams.delete('item');
   else address.searchParams.set('item', hint);
-  if (address.href !== location.href) history.replaceState(null, '', address);
+  if (address.href === location.href) return;
+  history.replaceState(null, '', address);
+  document.dispatchEvent(new Event('moved'));
 }
 
 analysis?.addEventListener('change', () => {

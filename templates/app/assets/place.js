@@ -4,5 +4,6 @@ function send() {
   if (window.parent !== window) window.parent.postMessage({ place: location.pathname + location.search }, '*');
 }
 send();
+document.addEventListener('moved', send);
 // A page that the browser has kept does not run this again.
 window.addEventListener('pageshow', ({ persisted }) => persisted && send());

@@ -80,6 +80,8 @@ async function show() {
   /** @type {Corners} */
   const corners = [onMap(upperLeft), onMap(upperRight), onMap(lowerRight), onMap(lowerLeft)];
   const bounds = boundsOfPlaces(corners);
+  const place = first('#map-place', HTMLElement);
+  if (place) place.hidden = false;
   const map = await pageMap();
   if (!map) return showPicture(result.href);
   byId('map-controls', HTMLElement).hidden = false;
@@ -90,7 +92,10 @@ async function show() {
   map.view.fitBounds(bounds, { padding: 40, animate: false });
   if (result.box) return drawImage(map, result.href, corners);
   const [picture, known] = await Promise.all([pictureOf(result.href), valuesAt(result.values)]);
-  offerComparison(map, picture, corners, scene !== null);
+  // The platform may have been away when the page was loaded.
+  const late = scene ? null : result.input;
+  if (late) drawImage(map, late.href, cornersOf(late.box), 'input');
+  offerComparison(map, picture, corners, Boolean(scene ?? late));
   if (known?.values) offerValues(map, corners, result, known.values, known.classes ?? []);
 }
 
@@ -112,6 +117,8 @@ function offerComparison(map, picture, corners, hasInput) {
   const redraw = drawCanvas(map, canvas, corners, 'preview');
   const compare = byId('compare', HTMLInputElement);
   compare.hidden = !hasInput;
+  const label = first('#compare-place', HTMLElement);
+  if (label) label.hidden = !hasInput;
   let shownFrom = 0;
   function cut() {
     const [left, right] = [corners[0], corners[1]].map((corner) => map.view.project(corner).x);

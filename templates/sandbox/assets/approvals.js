@@ -7,18 +7,26 @@ document.addEventListener('change', (event) => {
   if (every) for (const box of all('input[form="bulk"]', HTMLInputElement)) box.checked = every.checked;
 });
 
-// The request that is shown stays, whatever else is decided meanwhile.
-const request = first('#request', HTMLElement);
-const { op } = request?.dataset ?? {};
-if (request && op !== undefined) {
+// The request that is shown stays, whatever else is decided meanwhile: it is in the address, by which the page is brought up to date.
+function pin() {
+  const { op } = first('#request', HTMLElement)?.dataset ?? {};
   const address = new URL(location.href);
+  if (op === undefined || address.searchParams.has('op')) return;
   address.searchParams.set('op', op);
   history.replaceState(null, '', address);
-  request.focus({ preventScroll: true });
 }
+pin();
+document.addEventListener('live', pin);
+first('#request', HTMLElement)?.focus({ preventScroll: true });
+
+/** Time after the start of the page in which a key decides nothing: it may be meant for the request before. */
+const restMs = 600;
 document.addEventListener('keydown', (event) => {
   const { key, repeat, altKey, ctrlKey, metaKey } = event;
   // A key that is held must not decide on one request after another.
-  if (repeat || altKey || ctrlKey || metaKey || !around(event, '#request', HTMLElement)) return;
-  if (key === 'a' || key === 'r') first(`#request [data-key="${key}"]`, HTMLButtonElement)?.click();
+  if (repeat || performance.now() < restMs || altKey || ctrlKey || metaKey) return;
+  const button = around(event, '#request', HTMLElement) && first(`#request [data-key="${key}"]`, HTMLButtonElement);
+  if (!button || (key !== 'a' && key !== 'r')) return;
+  button.click();
+  button.disabled = true;
 });
