@@ -1,6 +1,6 @@
 // @ts-check
 // Starts a job; the list keeps itself up to date.
-import { byId, first } from './shared/dom.js';
+import { all, byId, first } from './shared/dom.js';
 
 const form = byId('run', HTMLFormElement);
 const problem = first('.problem', HTMLElement, form);
@@ -36,3 +36,16 @@ async function begin() {
   const { error, details = [] } = await response.json();
   return [error, ...details.map(({ path, message }) => `${path} ${message}`)].join('; ');
 }
+
+// A file with fewer bands than the model needs cannot be chosen.
+const model = first('[name="modelId"]', HTMLSelectElement, form);
+const file = first('[name="fileId"]', HTMLSelectElement, form);
+function offerFiles() {
+  if (!model || !file) return;
+  const needed = Number(model.selectedOptions[0]?.dataset['bands'] ?? 0);
+  const options = all('option', HTMLOptionElement, file);
+  for (const option of options) option.disabled = Number(option.dataset['bands'] ?? 0) < needed;
+  if (file.selectedOptions[0]?.disabled ?? true) file.value = options.find(({ disabled }) => !disabled)?.value ?? '';
+}
+model?.addEventListener('change', offerFiles);
+offerFiles();
