@@ -247,7 +247,7 @@ test('pages link source and result both ways', async () => {
   const pageOf = async (path: string) => (await fetch(sandbox.url + path)).text();
   const result = await pageOf(`/catalog/${collectionId}/${item.id}`);
   expect(result.replace(/<[^>]+>/g, '')).toContain(
-    'From olinda-landsat7 by Normalized difference (NDVI) 2.1.0, approved by ',
+    'From Olinda, Landsat 7 by Normalized difference (NDVI) 2.1.0, approved by ',
   );
   expect(result).toContain('href="/catalog/olinda-coast/olinda-landsat7"');
   expect(await pageOf('/catalog/olinda-coast/olinda-landsat7')).toContain(`href="/catalog/${collectionId}/${item.id}"`);
