@@ -7,7 +7,7 @@ export interface Mutant {
   readonly start: number;
   readonly end: number;
   readonly text: string;
-  /** What the mistake is, as in `< becomes <=`. */
+  /** Describes the mistake, as in `< becomes <=`. */
   readonly kind: string;
 }
 

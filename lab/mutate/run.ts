@@ -8,8 +8,7 @@
  *   --seed N       (default: 1)
  *   --goal N       ends with 1 if fewer percent are seen (default: 0)
  *
- * What runs in a confined child process does not see mistakes that its test's process alone has: steps have their own list of
- * mistakes (`lab/drill/mutate-steps.ts`).
+ * Steps run in confined child processes and have their own list of mistakes (`lab/drill/mutate-steps.ts`).
  */
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';

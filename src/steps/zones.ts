@@ -163,7 +163,7 @@ const jumps = (polygons: readonly LonLat[][][]) =>
     }),
   );
 
-/** GDAL names an option of its own program, which no user of a step can set. */
+/** Replaces messages that advise an option of GDAL's own program, because users of a step cannot set it. */
 const withoutAdviceOfPrograms = (reason: string) =>
   /Terminating translation prematurely|Cannot find coordinate operations/.test(reason)
     ? 'there is no way between their reference system and that of the raster'

@@ -300,6 +300,34 @@ describe('the sandbox', needing('chromium'), () => {
     expect(complaints).toEqual([]);
   });
 
+  test('keys decide on the request that is shown, and on no other one', async () => {
+    const sandbox = await startSandbox();
+    const { page } = await visit([sandbox.url]);
+    const { token } = await sandbox.launch();
+    for (const name of ['First', 'Second', 'Third'])
+      await sandbox.app('POST', `/operation/${token}`, { body: { name } });
+    const statuses = async () =>
+      Object.fromEntries(
+        (await sandbox.control('GET', 'operations')).operations.map(({ name, status }) => [name, status]),
+      );
+    await page.goto(`${sandbox.url}/approvals`);
+    await page.waitForTimeout(1_000);
+    await page.keyboard.press('a');
+    await page.getByText('Approved: First').waitFor();
+    // At once, and held: the next request is not the one that was meant.
+    await page.keyboard.press('a');
+    await page.keyboard.down('r');
+    await page.waitForTimeout(1_000);
+    await page.keyboard.up('r');
+    expect(await statuses()).toEqual({ First: 'APPROVED', Second: 'REQUESTED', Third: 'REQUESTED' });
+    // Somebody else decides: the page does not go on to another request.
+    const { operations } = await sandbox.control('GET', 'operations');
+    const second = operations.find(({ name }) => name === 'Second')!;
+    await sandbox.control('POST', `operations/${second.operationId}/reject`);
+    await page.getByText('This request waits no more').waitFor();
+    expect(await page.getByRole('button', { name: /^Approve Third/ }).count()).toBe(0);
+  });
+
   test('a page of another origin can neither approve nor read', async () => {
     const sandbox = await startSandbox();
     const { token, launchId } = await sandbox.launch();

@@ -11,16 +11,7 @@ import { markInside, placeArea, placeZones } from '../../src/steps/zones.ts';
 import type { PixelGrid } from '../../src/steps/pixel-step.ts';
 import type { SceneBand } from '../../src/raster/scene.ts';
 import { testFolder } from '../support/folders.ts';
-
-type Ring = [number, number][];
-
-const box = (west: number, south: number, east: number, north: number): Ring => [
-  [west, south],
-  [east, south],
-  [east, north],
-  [west, north],
-  [west, south],
-];
+import { box, type Ring } from '../support/rings.ts';
 
 /** A raster in degrees whose first centre lies at these coordinates. */
 function rasterAt(west: number, north: number, width: number, height: number): gdal.Dataset {

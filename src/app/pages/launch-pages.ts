@@ -45,7 +45,7 @@ export interface LaunchPagesOptions {
 }
 
 const runsPerPage = 25;
-/** Runs in the list beside one of them. */
+/** Runs in the list on the page of a run. */
 const runsBeside = 20;
 const maxInputs = 1_000;
 /** Source items that a run's page links. */
@@ -349,7 +349,7 @@ function chosenItem(hint: string | undefined) {
     : { hint, collectionId, itemId };
 }
 
-/** The chosen item for the first input of a step that takes rasters, in place of that of an earlier run. */
+/** Returns the input of an earlier run with the chosen item as its first raster input. */
 function chosenInput(step: AnyStep, item: ReturnType<typeof chosenItem>, earlier: RunInput | null): RunInput | null {
   const main = mainInput(step)?.[0];
   if (!item || main === undefined) return earlier;

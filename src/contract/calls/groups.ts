@@ -6,7 +6,7 @@ export type Permission = (typeof permissions)[number];
 
 /** Who may make the calls of a group (spec 5). */
 interface GroupFacts {
-  /** The key of a call needs one of these. Empty: any key will do. */
+  /** Permissions of which the key of a call needs at least one. If the list is empty, every key is accepted. */
   readonly permissions: readonly Permission[];
   /** Code of the answer to a missing or unknown key (section 7). */
   readonly unknownKey: ErrorCode;
@@ -21,7 +21,7 @@ export const callGroups = {
 } as const satisfies Readonly<Record<string, GroupFacts>>;
 export type CallGroup = keyof typeof callGroups;
 
-/** Permissions of which the key of a call needs one. Empty: any key will do. */
+/** Returns the permissions of which the key of a call needs at least one. If the list is empty, every key is accepted. */
 export const neededPermissions = ({
   group,
   permissions: ofCall,

@@ -309,7 +309,7 @@ export class UploadEngine {
     return parts.reduce((sum, part) => sum + part.size, 0);
   }
 
-  /** Keeps a chunk whose file came before its fields in a file of its own, until `take` is done with it. */
+  /** Writes the content of a chunk to a temporary file, and deletes the file when `take` has ended. For a form that sends the file before its fields. */
   async #spooled<Result>(
     content: Readable,
     rules: UploadRules,
