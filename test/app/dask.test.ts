@@ -26,15 +26,28 @@ let address = '';
 const path = `/usr/bin:${process.env['PATH']}`;
 
 function start(program: string, args: readonly string[]): { said: () => string } {
-  const child = spawn(program, args, { env: { ...process.env, PATH: path }, stdio: ['ignore', 'ignore', 'pipe'] });
+  // In a process group of its own, because a worker that ends leaves the jobs that it has started.
+  const child = spawn(program, args, {
+    env: { ...process.env, PATH: path },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
+  const endGroup = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-child.pid!, signal);
+    } catch {
+      // Nothing of it is left.
+    }
+  };
   let text = '';
   child.stderr.setEncoding('utf8').on('data', (part: string) => (text += part));
   cleanUpAfterFile(async () => {
     const gone = once(child, 'exit');
     child.kill('SIGTERM');
-    const late = setTimeout(() => child.kill('SIGKILL'), 5_000);
+    const late = setTimeout(() => endGroup('SIGKILL'), 5_000);
     await gone;
     clearTimeout(late);
+    endGroup('SIGKILL');
   });
   return { said: () => text };
 }
