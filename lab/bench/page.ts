@@ -21,6 +21,7 @@ const titles: Readonly<Record<string, string>> = {
   outages: 'Restarts and outages',
   fleet: 'A fleet on PostgreSQL',
   crowded: 'Many launches and runs',
+  referee: 'The referee in front of a platform',
   pages: 'Pages',
 };
 

@@ -26,6 +26,7 @@ const benches = {
   fleet: [],
   crowded: [],
   pages: [],
+  referee: [],
 } satisfies Record<string, string[]>;
 type Bench = keyof typeof benches;
 const names = Object.keys(benches) as Bench[];

@@ -31,7 +31,7 @@ interface Answer {
 }
 
 /** Sends the parts as they are, at the socket's pace. */
-function send(
+export function send(
   method: string,
   url: string,
   headers: Record<string, string | number>,
@@ -60,7 +60,10 @@ function send(
 }
 
 const boundary = '----bench-boundary-0123456789abcdef';
-function form(fields: Record<string, string>, file: Buffer): { headers: Record<string, string>; parts: Buffer[] } {
+export function form(
+  fields: Record<string, string>,
+  file: Buffer,
+): { headers: Record<string, string>; parts: Buffer[] } {
   const head = Object.entries(fields)
     .map(([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
     .join('');

@@ -2,14 +2,13 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import type { AppDefinition } from '../app/definition/app-definition.ts';
 import { assumedProfile, KitError } from '../contract/index.ts';
-import { messageOf, scratchFolder } from '../files/index.ts';
+import { scratchFolder } from '../files/index.ts';
 import { bringChallengeItems } from './certify/challenge-items.ts';
 import { challengePlan } from './certify/challenge.ts';
-import { startAppUnderTest, type AppUnderTest } from './certify/app-under-test.ts';
+import { startByCommand, waitForApp, type AppUnderTest } from './certify/app-under-test.ts';
 import {
   certifyArguments,
   usage,
@@ -23,12 +22,12 @@ import { readReport, unmetDemand } from './certify/read-report.ts';
 import { contradiction } from './certify/recheck.ts';
 import { exitStatusOf, summarize, type ExpectedFailure } from './certify/report.ts';
 import { isBusy, MachineLoad, loadText } from './certify/machine.ts';
+import { observe } from './certify/observe/observe.ts';
 import { runPlan } from './certify/run-plan.ts';
 import { planVersion, scenariosOf } from './certify/scenarios.ts';
 import { faultOfReport, keyOfReport, readPublicKey, readSignKey, signReport } from './certify/sign.ts';
 import { callerFolder, wrongArguments } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
-import { freePort } from './free-port.ts';
 import { readJson, requireWritable } from './files.ts';
 import { ownApp } from './own-app.ts';
 import { startOwnSandbox } from './own-sandbox.ts';
@@ -39,11 +38,6 @@ import { readWireProfile } from './wire-profile.ts';
 const trialSide = 256;
 /** An item of a challenge, filled in for each scenario. */
 const placeholder = { collectionId: '{collectionId}', itemId: '{itemId}' };
-/** Time limit for the first answer of an app that the certifier starts, in milliseconds. */
-const appStartMs = 120_000;
-/** Ends of the message about an app that does not answer yet. */
-const startedHere = ', which --start starts';
-const startedElsewhere = ': start it with this sandbox as its PLATFORM_URL';
 /** Time limit for a restart of the app, in milliseconds. */
 const restartMs = 60_000;
 
@@ -52,7 +46,8 @@ export default defineCommand(import.meta, {
   ...certifyArguments,
   async run(given) {
     const options = readCertifyOptions(given, callerFolder());
-    return 'reportFile' in options ? verify(options) : certify(options);
+    if ('reportFile' in options) return verify(options);
+    return 'upstream' in options ? observe(options) : certify(options);
   },
 });
 
@@ -232,23 +227,7 @@ async function startApp(
 ): Promise<{ readonly launchUrl: string; readonly startRequest: StartRequest | null; readonly app?: AppUnderTest }> {
   const { startCommand, startRequest } = options;
   if (startCommand !== null) {
-    const launchUrl = options.launchUrl ?? `http://127.0.0.1:${await freePort()}/launch`;
-    const { protocol, origin, port } = new URL(launchUrl);
-    if (await answersAt(origin))
-      throw new KitError('port_taken', `something answers at ${origin} already: stop it, or leave out --start`);
-    const app = startAppUnderTest(startCommand, {
-      PLATFORM_URL: sandbox.url,
-      PLATFORM_API_KEY: sandbox.apiKey,
-      PORT: port || (protocol === 'https:' ? '443' : '80'),
-    });
-    stops.unshift(() => app.stop());
-    const waiting = new AbortController();
-    try {
-      await Promise.race([waitForApp(launchUrl, AbortSignal.any([signal, waiting.signal]), startedHere), app.ended]);
-    } finally {
-      waiting.abort();
-    }
-    void app.ended.catch((error: unknown) => console.error(messageOf(error)));
+    const { launchUrl, app } = await startByCommand(startCommand, options.launchUrl, sandbox, { stops, signal });
     return { launchUrl, startRequest, app };
   }
   if (options.launchUrl !== null) {
@@ -300,30 +279,4 @@ async function restartApp(command: string, signal: AbortSignal): Promise<void> {
       `--restart-command did not end within ${restartMs / 1000} s: it must restart the app and end: ${command}`,
     );
   if (code !== 0) throw new KitError('restart_failed', `--restart-command ended with ${code}: ${command}`);
-}
-
-async function answersAt(origin: string): Promise<boolean> {
-  try {
-    await (await fetch(origin, { redirect: 'manual', signal: AbortSignal.timeout(5_000) })).arrayBuffer();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Until anything answers there: the app may be started when the key is known. Throws `KitError`. */
-async function waitForApp(launchUrl: string, signal: AbortSignal, advice = startedElsewhere): Promise<void> {
-  const origin = new URL(launchUrl).origin;
-  const giveUpAt = performance.now() + appStartMs;
-  for (let told = false; ; told = true) {
-    if (await answersAt(origin)) return;
-    signal.throwIfAborted();
-    if (!told) console.log(`waiting up to ${appStartMs / 1000} s for an app at ${origin}${advice}`);
-    if (performance.now() > giveUpAt)
-      throw new KitError(
-        'app_away',
-        `nothing answers at ${origin}: start the app under test there, configured to this sandbox, and run certify again`,
-      );
-    await sleep(500, undefined, { signal });
-  }
 }

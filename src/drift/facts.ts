@@ -150,3 +150,14 @@ export function isWithin(wanted: string, found: string): boolean {
         (['instant', 'url', 'another time', 'word'].includes(kind) && allowed.has('text')),
     );
 }
+
+/** Reason why a profile cannot read an answer, from the error of its decoder. */
+export function unreadableReason(error: unknown): string {
+  // Errors of zod have issues, others do not.
+  const issues = (error as { issues?: readonly { path: readonly PropertyKey[]; message: string }[] }).issues;
+  return issues
+    ? issues.map(({ path, message }) => `${path.map(String).join('.') || 'the body'}: ${message}`).join('; ')
+    : error instanceof Error
+      ? error.message
+      : 'it cannot be read';
+}

@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https';
 import { interfaceCalls, KitError, type WireCallName, type WireProfile, type WireRequest } from '../contract/index.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRetryAfter } from '../platform-client/index.ts';
-import { factsOf, jsonOf, type Facts, type RawAnswer } from './facts.ts';
+import { factsOf, jsonOf, unreadableReason, type Facts, type RawAnswer } from './facts.ts';
 
 export const levels = ['read', 'launch', 'write'] as const;
 export type Level = (typeof levels)[number];
@@ -124,7 +124,7 @@ export class Conversation {
         usable = usesOf(wireCall.decode(json === undefined ? answer.body.toString('utf8') : json));
         return null;
       } catch (error) {
-        return reasonOf(error);
+        return unreadableReason(error);
       }
     };
     let usable: Facts = {};
@@ -249,16 +249,6 @@ function usesOf(output: unknown): Facts {
     ...(Array.isArray(children) ? { 'usable.children': some(children.length > 0) } : {}),
     ...('dataHref' in description ? { 'usable.data': some(description.dataHref !== undefined) } : {}),
   };
-}
-
-function reasonOf(error: unknown): string {
-  // Errors of zod have issues, others do not.
-  const issues = (error as { issues?: readonly { path: readonly PropertyKey[]; message: string }[] }).issues;
-  return issues
-    ? issues.map(({ path, message }) => `${path.map(String).join('.') || 'the body'}: ${message}`).join('; ')
-    : error instanceof Error
-      ? error.message
-      : 'it cannot be read';
 }
 
 async function raw({ method, path, query, headers, body }: WireRequest): Promise<RawRequest> {

@@ -4,5 +4,5 @@ export { EventStreams } from './event-streams.ts';
 export { FolderInUseError, ownFolder } from './own-folder.ts';
 export { logOutput, type LogOutput } from './log-output.ts';
 export { hostNameOf, isLocalRequest, wasForwarded } from './request-origin.ts';
-export { serve, type Served, type ServeOptions } from './serve.ts';
+export { listenError, serve, urlOf, type Served, type ServeOptions } from './serve.ts';
 export { serverVariables, shownSetting, tlsSettings, type TlsFiles } from './settings.ts';

@@ -44,14 +44,15 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
   server.timeout = idleConnectionMs;
   server.keepAliveTimeout = keptBetweenRequestsMs;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, address)));
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(listenError(error.code ?? error.message, address, error)),
+    );
     server.listen(address.port, address.host, resolve);
   });
   // A server that listens on a port has this address.
   const { port } = server.address() as AddressInfo;
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
-    url: `${address.tls ? 'https' : 'http'}://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`,
+    url: urlOf(address.host, port, address.tls ? 'https' : 'http'),
     unref() {
       server.unref();
       // Nor do connections that are kept between requests.
@@ -67,6 +68,12 @@ export async function serve(handler: RequestListener, address: ServeOptions): Pr
         server.closeIdleConnections();
       }),
   };
+}
+
+/** Address of a server on this machine. One that listens on every address has the loopback's. */
+export function urlOf(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
+  const shown = host.includes(':') ? `[${host}]` : host;
+  return `${scheme}://${shown === '0.0.0.0' ? '127.0.0.1' : shown}:${port}`;
 }
 
 /** Throws `KitError` for a file that cannot be read. */
@@ -106,18 +113,16 @@ function answerMalformed(server: Server): void {
   });
 }
 
-function listenError(
-  cause: NodeJS.ErrnoException,
+/** Error for a server that cannot listen, by the code of the system's error. */
+export function listenError(
+  code: string,
   { host, port, portSetting }: { host: string; port: number; portSetting: string },
+  cause?: unknown,
 ): KitError {
   const reasons: Record<string, string> = {
     EADDRINUSE: `port ${port} of ${host} is in use: stop what uses it, or set ${portSetting} (0 takes any free port)`,
     EACCES: `port ${port} needs more rights: set ${portSetting} to a port above 1023`,
     EADDRNOTAVAIL: `this machine has no address ${host}: set HOST to one of its own, such as 127.0.0.1`,
   };
-  return new KitError(
-    'cannot_listen',
-    reasons[cause.code ?? ''] ?? `cannot listen on ${host}:${port} (${cause.code})`,
-    { cause },
-  );
+  return new KitError('cannot_listen', reasons[code] ?? `cannot listen on ${host}:${port} (${code})`, { cause });
 }

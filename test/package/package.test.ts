@@ -217,36 +217,15 @@ test(
 test(
   'the app in Python is judged by the packed certifier',
   async () => {
-    const apiKey = 'a-key-for-the-app-in-python';
-    const port = 20_000 + (process.pid % 20_000);
-    const args = [
+    const { stdout } = await kit(
       'certify',
-      '--port',
-      String(port),
-      '--launch-url',
-      `http://127.0.0.1:${port + 1}/launch`,
+      '--start',
+      `python3 ${join(projectRoot, 'examples/python/app.py')}`,
       ...['approve-at-once', 'reject', 'chunk-cut', 'token-expires-rotate', 'two-users'].flatMap((id) => [
         '--scenario',
         id,
       ]),
-    ];
-    const certifier = spawn(
-      process.execPath,
-      [join(project, 'node_modules/marketplace-app-kit/bin/marketplace-app-kit.mjs'), ...args],
-      { cwd: project, env: { ...env, SANDBOX_API_KEY: apiKey } },
     );
-    const app = spawn('python3', [join(projectRoot, 'examples/python/app.py')], {
-      env: {
-        ...process.env,
-        PLATFORM_URL: `http://127.0.0.1:${port}`,
-        PLATFORM_API_KEY: apiKey,
-        PORT: String(port + 1),
-      },
-    });
-    cleanUpLater(() => void [certifier.kill(), app.kill()]);
-    let said = '';
-    certifier.stdout.on('data', (bytes) => (said += String(bytes)));
-    await new Promise((resolve) => certifier.once('exit', resolve));
     for (const rule of [
       'upload-after-approval',
       'poll-interval',
@@ -255,8 +234,8 @@ test(
       'chunk-order',
       'token-scope',
     ])
-      expect(said).toMatch(new RegExp(`${rule} +PASSED`));
-    expect(said).not.toMatch(/FAILED/);
+      expect(stdout).toMatch(new RegExp(`${rule} +PASSED`));
+    expect(stdout).not.toMatch(/FAILED/);
   },
   timeout,
 );

@@ -2,11 +2,17 @@
 import { describe, expect, test, vi } from 'vitest';
 import { judge } from '../../src/sandbox/referee/verdict.ts';
 import type { TracedCall as JudgedCall } from '../../src/sandbox/referee/traced-call.ts';
+import { forwardTo } from '../../src/commands/certify/observe/forward.ts';
+import { Observation } from '../../src/commands/certify/observe/observation.ts';
+import { assumedProfile } from '../../src/contract/index.ts';
+import { serve } from '../../src/server/index.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 import {
   apiKey,
   chunkForm,
   openUpload,
+  sandboxClient,
   sendChunk,
   sendComplete,
   someBytes,
@@ -26,7 +32,9 @@ const ruleIds = [
 ];
 
 interface Stage {
+  /** Reached through a referee that stands in front of it, as it does in front of a real platform. */
   readonly sandbox: TestSandbox;
+  readonly observation: Observation;
   readonly launchId: string;
   readonly token: string;
   readonly operationId: string;
@@ -41,7 +49,16 @@ interface Stage {
 
 async function stage(options: { renewPolicy?: 'extend' | 'rotate' } = {}): Promise<Stage> {
   let offset = 0;
-  const sandbox = await startSandbox({ machineNow: () => Date.now() + offset });
+  const now = () => Date.now() + offset;
+  const platform = await startSandbox({ machineNow: now });
+  const observation = new Observation(assumedProfile);
+  const { handler, close } = forwardTo(new URL(platform.url), (passed) => observation.note(passed), now);
+  const referee = await serve(handler, { host: '127.0.0.1', port: 0, portSetting: '--port' });
+  cleanUpLater(() => {
+    close();
+    return referee.close(0);
+  });
+  const sandbox = sandboxClient(referee.url, platform.dataDir, () => platform.close());
   const { launchId, token } = await sandbox.launch(options);
   const { operationId } = (await sandbox.app('POST', `/operation/${token}`, { body: { name: 'judged' } })).body;
   const poll: Stage['poll'] = (id = operationId, by = token) =>
@@ -55,6 +72,7 @@ async function stage(options: { renewPolicy?: 'extend' | 'rotate' } = {}): Promi
   };
   return {
     sandbox,
+    observation,
     launchId,
     token,
     operationId,
@@ -69,6 +87,14 @@ async function stage(options: { renewPolicy?: 'extend' | 'rotate' } = {}): Promi
       return initiate();
     },
   };
+}
+
+/** What the referee in front of the platform says of the nth launch, by rule; rules that were not exercised are left out. */
+async function observedBy({ observation }: Pick<Stage, 'observation'>, nth = 1): Promise<Record<string, string>> {
+  const { scenarios } = await observation.report('an app', 'http://platform', null);
+  return Object.fromEntries(
+    scenarios[nth - 1]!.rules.flatMap(({ rule, result }) => (result === 'not_exercised' ? [] : [[rule, result]])),
+  );
 }
 
 /** Results by rule. */
@@ -92,6 +118,9 @@ test('an app that does everything right: passed, and what never happened is not 
     'no-work-after-refusal': 'not_exercised',
   });
   expect(result).toBe('passed');
+  expect(await observedBy(it)).toEqual(
+    Object.fromEntries(Object.entries(by).filter(([, one]) => one !== 'not_exercised')),
+  );
   for (const rule of rules) expect(rule.clause).toMatch(/^4\.8, rules? \d/);
 });
 
@@ -355,7 +384,12 @@ const faulty: [rule: string, what: string, act: (it: Stage) => Promise<unknown>,
   ],
 ];
 
-test.each(faulty)('%s: an app that %s fails it and no other rule', async (rule, _what, act, seen) => {
+/** What only the platform can know, because no answer has told it: the referee in front of it names the rule that it can prove. */
+const ofPlatformAlone: Readonly<Record<string, string>> = {
+  'uploads after rejection that it has not read': 'upload-after-approval',
+};
+
+test.each(faulty)('%s: an app that %s fails it and no other rule', async (rule, what, act, seen) => {
   const it = await stage();
   const judged = await act(it);
   const { result, by, rules } = await verdictOf({
@@ -372,6 +406,8 @@ test.each(faulty)('%s: an app that %s fails it and no other rule', async (rule, 
     advice: expect.any(String) as string,
   });
   expect(found.violations[0]!.calls.length).toBeGreaterThan(0);
+  const observed = await observedBy(it, typeof judged === 'string' ? 2 : 1);
+  expect(Object.keys(observed).filter((one) => observed[one] === 'failed')).toEqual([ofPlatformAlone[what] ?? rule]);
 });
 
 test('token-scope: going on with the old token after the rotated one was used', async () => {
@@ -615,7 +651,12 @@ test('as HAR: every call with its headers and JSON bodies, tokens and key redact
       }[];
     };
   };
-  expect(log.entries.map(({ request }) => `${request.method} ${request.url.replace(it.sandbox.url, '')}`)).toEqual([
+  expect(
+    log.entries.map(
+      ({ request }) =>
+        `${request.method} ${new URL(request.url).pathname.replaceAll('%7B', '{').replaceAll('%7D', '}')}${new URL(request.url).search}`,
+    ),
+  ).toEqual([
     'POST /public/external-app/operation/{token}',
     'POST /public/external-app/token/{token}/renew',
     `GET /public/external-app/operation/{token}?operationId=${it.operationId}`,

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KitError } from '../../contract/index.ts';
+import { messageOf } from '../../files/index.ts';
+import { freePort } from '../free-port.ts';
 
 /** An app that the certifier started by a command of its user. */
 export interface AppUnderTest {
@@ -13,13 +15,20 @@ export interface AppUnderTest {
 }
 
 const lookEveryMs = 50;
+/** Time limit for the first answer of an app, in milliseconds. */
+const appStartMs = 120_000;
+/** Ends of the message about an app that does not answer yet. */
+const startedHere = ', which --start starts';
+const startedElsewhere = ': start it with this sandbox as its PLATFORM_URL';
 
 /**
  * Starts an app by a shell, as its user wrote the command. What it prints goes to stderr. Its settings are in `env`, since a
- * process list shows arguments. It gets the environment of this process without the settings of the sandbox.
+ * process list shows arguments. It gets the environment of this process without the settings of the sandbox and the token of a launch.
  */
 export function startAppUnderTest(command: string, env: Readonly<Record<string, string>>): AppUnderTest {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SANDBOX_'));
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('SANDBOX_') && !name.startsWith('PLATFORM_TOKEN'),
+  );
   const child = spawn(command, {
     shell: true,
     stdio: ['ignore', 2, 2],
@@ -65,4 +74,60 @@ export function startAppUnderTest(command: string, env: Readonly<Record<string, 
       process.removeListener('exit', killWithParent);
     },
   };
+}
+
+/**
+ * Starts an app by a command, and waits until it answers. `launchUrl` null takes a free port. `stops` receives the stop of the app, first.
+ * Throws `KitError` if something answers there already, or if the app ends.
+ */
+export async function startByCommand(
+  command: string,
+  launchUrl: string | null,
+  platform: { readonly url: string; readonly apiKey: string },
+  { stops, signal }: { readonly stops: (() => Promise<unknown>)[]; readonly signal: AbortSignal },
+): Promise<{ readonly launchUrl: string; readonly app: AppUnderTest }> {
+  const address = launchUrl ?? `http://127.0.0.1:${await freePort()}/launch`;
+  const { protocol, origin, port } = new URL(address);
+  if (await answersAt(origin))
+    throw new KitError('port_taken', `something answers at ${origin} already: stop it, or leave out --start`);
+  const app = startAppUnderTest(command, {
+    PLATFORM_URL: platform.url,
+    PLATFORM_API_KEY: platform.apiKey,
+    PORT: port || (protocol === 'https:' ? '443' : '80'),
+  });
+  stops.unshift(() => app.stop());
+  const waiting = new AbortController();
+  try {
+    await Promise.race([waitForApp(address, AbortSignal.any([signal, waiting.signal]), startedHere), app.ended]);
+  } finally {
+    waiting.abort();
+  }
+  void app.ended.catch((error: unknown) => console.error(messageOf(error)));
+  return { launchUrl: address, app };
+}
+
+async function answersAt(origin: string): Promise<boolean> {
+  try {
+    await (await fetch(origin, { redirect: 'manual', signal: AbortSignal.timeout(5_000) })).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Until anything answers there: the app may be started when the key is known. Throws `KitError`. */
+export async function waitForApp(launchUrl: string, signal: AbortSignal, advice = startedElsewhere): Promise<void> {
+  const origin = new URL(launchUrl).origin;
+  const giveUpAt = performance.now() + appStartMs;
+  for (let told = false; ; told = true) {
+    if (await answersAt(origin)) return;
+    signal.throwIfAborted();
+    if (!told) console.log(`waiting up to ${appStartMs / 1000} s for an app at ${origin}${advice}`);
+    if (performance.now() > giveUpAt)
+      throw new KitError(
+        'app_away',
+        `nothing answers at ${origin}: start the app under test there, configured to this platform, and run certify again`,
+      );
+    await sleep(500, undefined, { signal });
+  }
 }

@@ -45,6 +45,27 @@ export interface CertifyOptions {
   readonly badgeFile: string | null;
 }
 
+/** Options of the referee in front of a platform. */
+export interface ObserveOptions extends Pick<
+  CertifyOptions,
+  | 'launchUrl'
+  | 'startCommand'
+  | 'launchMode'
+  | 'startRequest'
+  | 'profileFile'
+  | 'port'
+  | 'jsonFile'
+  | 'junitFile'
+  | 'htmlFile'
+> {
+  /** The platform's address. */
+  readonly upstream: URL;
+  /** End without a call, in milliseconds; null for none. */
+  readonly idleMs: number | null;
+  /** Receives what drift compares; null for none. */
+  readonly recordFile: string | null;
+}
+
 export interface VerifyOptions {
   readonly reportFile: string;
   /** Public key that the report must be signed with; null names none, and then no report is good. */
@@ -65,6 +86,8 @@ export const usage = `usage: ${scriptCommand('certify')} [options]: launches an 
        ${scriptCommand('certify')} verify REPORT --public-key FILE [--level LEVEL] [--challenge SEED] [--app TEXT] [--max-age 30d]
        [--expect FILE]: verifies a signed report, and judges its traces again. Exits 0 if it is good, 1 if it is not, and 2 if
        no key was given, since anybody can sign
+       ${scriptCommand('certify')} --upstream URL [options]: stands between an app and a real platform, and judges the launches
+       that pass, until Ctrl-C
 
   --launch-url URL       Launch address of a running app${hasApp ? ' (default: starts your own app)' : ''}
   --start TEXT           Start the app by this command and stop it at the end. Its environment has PLATFORM_URL, PLATFORM_API_KEY
@@ -83,6 +106,10 @@ export const usage = `usage: ${scriptCommand('certify')} [options]: launches an 
   --permissions LIST     Permissions of the app's key, with commas (default: external_app)
   --expect FILE          Known failures: [{"scenario": "chunk-cut", "rule": "chunk-order"}]
   --sign-key FILE        Sign the report with this Ed25519 key
+  --upstream URL         Address of the platform. Give the app the address of the referee as its PLATFORM_URL, and launch it from
+                         the platform; with --launch-url and PLATFORM_TOKEN the referee opens that launch itself
+  --idle SECONDS         With --upstream: end if no call came for so long (default: only Ctrl-C ends)
+  --record FILE          With --upstream: write the forms of the answers for drift --against FILE
   --public-key FILE      With verify: the Ed25519 key that you trust
   --app TEXT             With verify: launch address or name of the app
   --max-age AGE          With verify: maximum age of the report, such as 12h or 30d
@@ -90,11 +117,15 @@ export const usage = `usage: ${scriptCommand('certify')} [options]: launches an 
   --badge FILE           Write the level as a badge for shields.io (endpoint)
 
 scenarios: ${scenarios.map(({ id }) => id).join(', ')}
-Exits 0 only if nothing failed and every rule that applies was exercised (docs/certification.md).`;
+Exits 0 only if nothing failed and every rule that applies was exercised; with --upstream, if a launch was seen and nothing
+failed (docs/certification.md).`;
 
 const optionsOfVerify: readonly string[] = ['public-key', 'level', 'challenge', 'app', 'max-age', 'expect'];
 /** Options that only `verify` takes. */
 const onlyOfVerify = ['public-key', 'app', 'max-age'] as const;
+/** Options that only the referee in front of a platform takes, and those that it does not take, because it leads no scenario. */
+const onlyOfUpstream = ['idle', 'record'] as const;
+const notOfUpstream = ['scenario', 'level', 'challenge', 'expect', 'restart-command', 'permissions', 'patience', 'sign-key', 'badge'] as const; // oxfmt-ignore
 
 const wrong = (message: string) => wrongArguments(message, usage);
 
@@ -122,6 +153,9 @@ export const certifyArguments = {
     html: { type: 'string' },
     badge: { type: 'string' },
     profile: { type: 'string' },
+    upstream: { type: 'string' },
+    idle: { type: 'string' },
+    record: { type: 'string' },
   },
 } as const;
 
@@ -129,7 +163,7 @@ export const certifyArguments = {
 export function readCertifyOptions(
   { values, positionals }: Given<typeof certifyArguments>,
   cwd: string,
-): CertifyOptions | VerifyOptions {
+): CertifyOptions | VerifyOptions | ObserveOptions {
   const path = (file: string | undefined) => (file === undefined ? null : resolve(cwd, file));
   const level = levels.find((name) => name === values.level) ?? null;
   if (values.level !== undefined && level === null) throw wrong(`--level ${values.level} must be ${levels.join(', ')}`);
@@ -159,6 +193,29 @@ export function readCertifyOptions(
   const launchMode = values['launch-mode'] ?? 'query';
   if (launchMode !== 'query' && launchMode !== 'form_post')
     throw wrong(`--launch-mode ${launchMode} must be query or form_post`);
+  const shared = {
+    launchUrl,
+    startCommand: values.start ?? null,
+    ...{
+      launchMode,
+      startRequest: values['start-request'] === undefined ? null : readStartRequest(values['start-request']),
+    },
+    profileFile: values.profile ?? null,
+    ...{ jsonFile: path(values.json), junitFile: path(values.junit), htmlFile: path(values.html) },
+  } satisfies Partial<ObserveOptions>;
+  if (values.upstream !== undefined) {
+    const other = notOfUpstream.find((name) => values[name] !== undefined);
+    if (other !== undefined) throw wrong(`--upstream leads no scenario, and takes no --${other}`);
+    const idle = values.idle === undefined ? null : Number(values.idle);
+    if (idle !== null && !(idle >= 10 && idle <= 86_400))
+      throw wrong(`--idle ${values.idle} must be 10 to 86400 seconds`);
+    return {
+      ...shared,
+      ...{ upstream: readUpstream(values.upstream), port: values.port ?? '4010', recordFile: path(values.record) },
+      idleMs: idle === null ? null : idle * 1000,
+    };
+  }
+  for (const name of onlyOfUpstream) if (values[name] !== undefined) throw wrong(`--${name} belongs to --upstream`);
   const patience = Number(values.patience ?? 60);
   if (!(patience >= 5 && patience <= 86_400)) throw wrong(`--patience ${values.patience} must be 5 to 86400 seconds`);
   const only = values.scenario ?? [];
@@ -169,11 +226,7 @@ export function readCertifyOptions(
   if (only.includes('restarted') && values['restart-command'] === undefined)
     throw wrong('--scenario restarted needs --restart-command: what restarts the app');
   return {
-    launchUrl,
-    startCommand: values.start ?? null,
-    launchMode,
-    startRequest: values['start-request'] === undefined ? null : readStartRequest(values['start-request']),
-    profileFile: values.profile ?? null,
+    ...shared,
     port: values.port ?? (launchUrl === null || values.start !== undefined ? '0' : '4010'),
     patienceMs: patience * 1000,
     only,
@@ -183,11 +236,18 @@ export function readCertifyOptions(
     restartCommand: values['restart-command'] ?? null,
     permissions: appPermissions(values.permissions, usage),
     signKeyFile: path(values['sign-key']),
-    jsonFile: path(values.json),
-    junitFile: path(values.junit),
-    htmlFile: path(values.html),
     badgeFile: path(values.badge),
   };
+}
+
+/** Throws `KitError` with the usage of the command. */
+function readUpstream(text: string): URL {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw wrong(`--upstream ${text} must be an http or https address`);
+  const upstream = new URL(text);
+  if (upstream.username || upstream.password || upstream.search || upstream.hash)
+    throw wrong('--upstream must be an address alone: no user, no password, no ? and no #');
+  return upstream;
 }
 
 const hourMs = 3_600_000;

@@ -171,6 +171,12 @@ const againOptions = ({ scenarios }: Report) =>
 
 const glyphs: Readonly<Record<string, string>> = { passed: '+', warning: '!', failed: 'X', not_exercised: '.' };
 
+function levelLine({ level, challenge, platform }: Report): string {
+  if (platform !== undefined)
+    return `observed in front of ${platform}: only what the app did there is judged, and a level needs the whole plan`;
+  return `level ${level ?? 'none (a level needs all of its scenarios)'}${challenge === null ? '' : `, challenge ${challenge.seed}`}`;
+}
+
 /** The table for a terminal. */
 export function tableOf(report: Report): string {
   const { scenarios, rules } = report;
@@ -235,7 +241,7 @@ export function tableOf(report: Report): string {
         ]
       : []),
     '',
-    `level ${report.level ?? 'none (a level needs all of its scenarios)'}${report.challenge === null ? '' : `, challenge ${report.challenge.seed}`}`,
+    levelLine(report),
     `${report.status} ${report.result}  ${report.app}  plan ${report.planVersion}  traces ${report.tracesSha256.slice(0, 16)}`,
   ].join('\n');
 }

@@ -57,6 +57,8 @@ export interface Report {
   readonly limits: Pick<WireLimits, 'pollIntervalMs'>;
   /** Its launch address. */
   readonly app: string;
+  /** Address of the platform in front of which the launches were observed. Absent if the certifier led them on its own sandbox. */
+  readonly platform?: string;
   readonly appName: string | null;
   readonly startedAt: string;
   readonly finishedAt: string;

@@ -78,6 +78,27 @@ export function matchPath(template: string, path: string): Readonly<Record<strin
   return values;
 }
 
+/** Values of a request that stand outside its body, by the contract's names. Names of `headers` are in small letters. */
+export function valuesOutsideBody(
+  { path, fields }: WireForm,
+  { pathname, searchParams }: URL,
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): Record<string, string> {
+  const inPath = matchPath(path, pathname) ?? {};
+  const valueOf = ({ place, name }: WireField) => {
+    if (place === 'path') return inPath[name];
+    if (place === 'query') return searchParams.get(name);
+    const header = place === 'header' ? headers[name.toLowerCase()] : undefined;
+    return header === undefined ? undefined : String(header);
+  };
+  return Object.fromEntries(
+    fields.flatMap((field) => {
+      const value = valueOf(field);
+      return value == null ? [] : [[field.field, value]];
+    }),
+  );
+}
+
 /** The value at a dotted path of an object; undefined where there is none. */
 export function valueAt(object: unknown, path: string): unknown {
   return path

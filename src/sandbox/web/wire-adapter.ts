@@ -9,6 +9,7 @@ import {
   matchPath,
   setAt,
   valueAt,
+  valuesOutsideBody,
   wireCallNames,
   wireCalls,
   type CallChanges,
@@ -93,26 +94,9 @@ function readKey(
 }
 
 function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireForm): void {
-  const inPath = matchPath(form.path, url.pathname) ?? {};
-  const values: Record<string, string> = {};
-  const inBody = new Map<string, string>();
-  for (const { field, place, name } of form.fields) {
-    if (place === 'body') {
-      inBody.set(field, name);
-      continue;
-    }
-    const header = req.headers[name.toLowerCase()];
-    const value =
-      place === 'path'
-        ? inPath[name]
-        : place === 'query'
-          ? url.searchParams.get(name)
-          : header === undefined
-            ? null
-            : String(header);
-    if (value != null) values[field] = value;
-    if (place === 'query') url.searchParams.delete(name);
-  }
+  const values = valuesOutsideBody(form, url, req.headers);
+  const inBody = new Map(form.fields.flatMap(({ field, place, name }) => (place === 'body' ? [[field, name]] : [])));
+  for (const { place, name } of form.fields) if (place === 'query') url.searchParams.delete(name);
   // Names of the contract have no meaning on this wire.
   const kept = new Set(form.fields.map(({ place, name }) => `${place} ${name.toLowerCase()}`));
   for (const { place, name } of assumed.fields) {

@@ -1,0 +1,120 @@
+import {
+  request as requestHttp,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { pipeline } from 'node:stream';
+import { Lateness } from '../../../sandbox/referee/lateness.ts';
+import { BodyCopy, type BodyEnds } from './body-copy.ts';
+
+/** A call that has passed, as one thread tells it to another. Times are epoch milliseconds. */
+export interface PassedCall {
+  readonly at: number;
+  readonly endedAt: number;
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly request: BodyEnds;
+  /** False if the connection ended before the request did. */
+  readonly isRequestWhole: boolean;
+  /** Null if the platform did not answer. */
+  readonly answer: { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: BodyEnds } | null;
+  /** The whole answer was handed to a client that was still connected. */
+  readonly delivered: boolean;
+  /** Delays of this process in the ten seconds, and the half second, before the call. */
+  readonly lateMs: number;
+  readonly heldMs: number;
+}
+
+/** As in the sandbox's trace. */
+const [lookedBackMs, heldWithinMs] = [10_000, 500];
+/** Most bytes of a body in JSON that is looked at: that which the contract allows. */
+const maxBodyBytes = 1024 * 1024;
+/** Headers of a connection, which end at each hop (RFC 9110, 7.6.1). */
+const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
+
+/**
+ * Forwards each request to a platform, and its answer back. No byte of a body and no header changes, but for `Host` and those of a connection.
+ * Each call has a connection of its own, so that no lost connection is due to the proxy. A connection that the platform cuts is cut, and 502
+ * says that there is none. `onPassed` receives each call when it is over; `now` is the clock.
+ */
+export function forwardTo(
+  upstream: URL,
+  onPassed: (call: PassedCall) => void,
+  now: () => number = Date.now,
+): { readonly handler: RequestListener; readonly close: () => void } {
+  const send = upstream.protocol === 'https:' ? requestHttps : requestHttp;
+  const base = upstream.pathname.replace(/\/+$/, '');
+  const lateness = new Lateness();
+  const handler: RequestListener = (req, res) => {
+    const [at, started] = [now(), performance.now()];
+    const [lateMs, heldMs] = [lateness.within(lookedBackMs), lateness.within(heldWithinMs)].map(Math.round);
+    const hasChunks = req.headers['transfer-encoding'] !== undefined;
+    const isFile = /^(multipart\/|application\/octet-stream)/i.test(req.headers['content-type'] ?? '');
+    const [sent, received] = [new BodyCopy(isFile ? undefined : maxBodyBytes), new BodyCopy(maxBodyBytes)];
+    let head: IncomingMessage | null = null;
+    const out = send({
+      protocol: upstream.protocol,
+      hostname: upstream.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: upstream.port,
+      method: req.method,
+      path: base + req.url,
+      agent: false,
+      headers: [
+        ...['Host', upstream.host, ...kept(req.rawHeaders, ['host'])],
+        ...(hasChunks ? ['Transfer-Encoding', 'chunked'] : []),
+      ],
+    });
+    out.once('response', (answer) => {
+      head = answer;
+      res.sendDate = false;
+      res.writeHead(answer.statusCode ?? 502, answer.statusMessage, kept(answer.rawHeaders));
+      answer.on('data', (bytes: Buffer) => received.add(bytes));
+      // Its end, however it comes, is that of the answer.
+      pipeline(answer, res, () => {});
+    });
+    let isConnected = false;
+    out.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
+    // A connection that the platform cut is cut here too: the app must see what it would see without the referee.
+    out.on('error', (error) => (isConnected ? void req.socket.destroy() : refuse(res, upstream, error)));
+    // The platform may answer before it has read the request, and then the rest is of no use.
+    out.once('close', () => req.unpipe(out).resume());
+    res.once('close', () => {
+      if (!res.writableFinished) out.destroy();
+      onPassed({
+        ...{ at, endedAt: at + performance.now() - started, lateMs: lateMs ?? 0, heldMs: heldMs ?? 0 },
+        ...{ method: req.method ?? '', url: req.url ?? '/', headers: req.headers, request: sent.ends() },
+        isRequestWhole: req.complete,
+        answer: head && { status: head.statusCode ?? 0, headers: head.headers, body: received.ends() },
+        delivered: res.writableFinished && !req.socket.readableEnded,
+      });
+    });
+    req.on('data', (bytes: Buffer) => sent.add(bytes));
+    req.once('error', (error) => out.destroy(error));
+    req.pipe(out);
+  };
+  return { handler, close: () => lateness.stop() };
+}
+
+function refuse(res: ServerResponse, upstream: URL, error: Error): void {
+  // An answer that has begun can only be cut, as it was cut here.
+  if (res.headersSent) return void res.destroy();
+  const body = {
+    error: `the platform at ${upstream.origin} cannot be reached: ${error.message}`,
+    code: 'upstream_unavailable',
+  };
+  res.writeHead(502, { 'Content-Type': 'application/json; charset=utf-8' }).end(JSON.stringify(body));
+}
+
+/** Names and values, one after the other, as Node has them. */
+function kept(rawHeaders: readonly string[], without: readonly string[] = []): string[] {
+  return rawHeaders.flatMap((name, i) => {
+    if (i % 2 === 1) return [];
+    const lower = name.toLowerCase();
+    return ofConnection.has(lower) || without.includes(lower) ? [] : [name, rawHeaders[i + 1] ?? ''];
+  });
+}

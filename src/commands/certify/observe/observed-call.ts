@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import {
+  calls,
+  changedForm,
+  limits,
+  matchPath,
+  valueAt,
+  valuesOutsideBody,
+  wireCallNames,
+  type CallChanges,
+  type Endpoint,
+  type OperationStatus,
+  type WireCallName,
+  type WireForm,
+  type WireProfile,
+} from '../../../contract/index.ts';
+import { factsOf, jsonOf, unreadableReason, type Facts } from '../../../drift/facts.ts';
+import { isRecord, messageOf } from '../../../files/index.ts';
+import { parseRetryAfter } from '../../../platform-client/index.ts';
+import type { CallDetail } from '../../../sandbox/referee/traced-call.ts';
+import type { BodyEnds } from './body-copy.ts';
+import type { PassedCall } from './forward.ts';
+import { decoded, readForm } from './read-body.ts';
+
+/** A call as it passed the referee, without anything secret. Times are epoch milliseconds. */
+export interface ObservedCall {
+  readonly at: number;
+  readonly endedAt: number;
+  readonly name: WireCallName;
+  readonly endpoint: Endpoint;
+  readonly method: string;
+  /** Path of the call on this wire, with `:name` segments. */
+  readonly path: string;
+  readonly status: number | null;
+  readonly delivered: boolean;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  /** Digest of the identity token; null for a call without one. */
+  readonly token: string | null;
+  /** Digest of the token that a renewal answered; null if it answered none. */
+  readonly nextToken: string | null;
+  /** What request and answer say. `operationStatus` is the one that the answer told. */
+  readonly detail: Omit<CallDetail, 'foreign' | 'tokenNumber'>;
+  readonly facts: Facts | null;
+  /** Reason why the profile cannot read a successful answer; null if it can. */
+  readonly unreadable: string | null;
+}
+
+const maxBodyBytes = limits.jsonBodyBytes;
+const leastLateMs = 50;
+
+const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+
+/** Recognizes the calls of a wire profile. */
+export class CallReader {
+  #profile: WireProfile;
+  #calls: readonly { readonly name: WireCallName; readonly form: WireForm }[];
+  #onCall: (call: ObservedCall) => void;
+  #reading = new Set<Promise<void>>();
+
+  /** `onCall` receives each call. */
+  constructor(profile: WireProfile, onCall: (call: ObservedCall) => void) {
+    const changes: Partial<Record<WireCallName, CallChanges>> = profile.changes?.calls ?? {};
+    this.#profile = profile;
+    this.#calls = wireCallNames.map((name) => ({ name, form: changedForm(name, changes[name] ?? {}) }));
+    this.#onCall = onCall;
+  }
+
+  /** Reads what has passed. It is left out if it is no call of the profile. */
+  read(passed: PassedCall): void {
+    const url = new URL(passed.url.replace(/^\/{2,}/, '/'), 'http://referee');
+    const found = this.#calls.find(
+      ({ form }) => form.method === passed.method && matchPath(form.path, url.pathname) !== null,
+    );
+    if (!found) return;
+    const reading = this.#read(passed, { ...found, url }).then((call) => this.#onCall(call));
+    this.#reading.add(reading);
+    void reading.finally(() => this.#reading.delete(reading));
+  }
+
+  /** Resolves when every call that is over has been read. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#reading);
+  }
+
+  async #read(passed: PassedCall, call: FoundCall): Promise<ObservedCall> {
+    const { name, form } = call;
+    const { token, ...asked } = await readRequest(passed, call);
+    const told = this.#readAnswer(name, passed.answer);
+    const { uploadId, key } = name === 'initiateUpload' ? told : asked;
+    const isLate = (ms: number) => (name === 'getOperation' && ms >= leastLateMs ? ms : undefined);
+    const detail = {
+      operationId: told.operationId ?? asked.operationId,
+      ...{ uploadId, key, partNumber: asked.partNumber, size: asked.size, fileSize: asked.fileSize },
+      ...{ fileId: told.fileId, code: told.code, retryAfterSeconds: told.retryAfterSeconds },
+      operationStatus: name === 'getOperation' ? told.status : undefined,
+      ...{ lateMs: isLate(passed.lateMs), heldMs: isLate(passed.heldMs) },
+    };
+    const { at, endedAt, delivered, answer } = passed;
+    return {
+      ...{ at, endedAt, delivered, name, endpoint: calls[name].endpoint, method: form.method, path: form.path },
+      status: answer?.status ?? null,
+      ...{ requestBytes: lengthOf(passed.request), responseBytes: answer ? lengthOf(answer.body) : 0 },
+      token: token === undefined ? null : digestOf(token),
+      nextToken: told.token === undefined || told.token === token ? null : digestOf(told.token),
+      // Only what is known has a field.
+      detail: Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== undefined)),
+      ...{ facts: told.facts, unreadable: told.unreadable },
+    };
+  }
+
+  #readAnswer(name: WireCallName, answer: PassedCall['answer']): Told {
+    const nothing: Told = { facts: null, unreadable: null };
+    if (answer === null) return nothing;
+    const { status, headers: given } = answer;
+    const waitMs = parseRetryAfter(given['retry-after'], given.date) ?? 0;
+    const retryAfter = waitMs > 0 ? { retryAfterSeconds: waitMs / 1000 } : {};
+    if (answer.body.missing > 0) return { ...nothing, ...retryAfter };
+    let body: Buffer;
+    try {
+      body = decoded(answer.body.bytes, given['content-encoding'], maxBodyBytes);
+    } catch (error) {
+      return { ...nothing, ...retryAfter, unreadable: `its content coding is damaged: ${messageOf(error)}` };
+    }
+    const headers = Object.fromEntries(
+      Object.entries(given).map(([field, value]) => [field, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+    );
+    const raw = { status, headers, body };
+    const [facts, json] = [factsOf(raw), jsonOf(raw)];
+    if (status < 200 || status > 299) {
+      const { code } = this.#profile.decodeError(status, json);
+      return { ...nothing, ...retryAfter, facts, ...(code !== null && { code }) };
+    }
+    try {
+      const read = this.#profile.calls[name].decode(json === undefined ? body.toString('utf8') : json);
+      return { ...(isRecord(read) ? textsOf(read) : {}), ...retryAfter, facts, unreadable: null };
+    } catch (error) {
+      return { ...nothing, ...retryAfter, facts, unreadable: unreadableReason(error) };
+    }
+  }
+}
+
+const lengthOf = ({ bytes, missing }: BodyEnds) => bytes.length + missing;
+
+interface FoundCall {
+  readonly name: WireCallName;
+  readonly form: WireForm;
+  readonly url: URL;
+}
+
+interface Told {
+  readonly operationId?: string;
+  readonly uploadId?: string;
+  readonly key?: string;
+  readonly fileId?: string;
+  readonly token?: string;
+  readonly status?: OperationStatus;
+  readonly code?: string;
+  readonly retryAfterSeconds?: number;
+  readonly facts: Facts | null;
+  readonly unreadable: string | null;
+}
+
+/** Fields of a decoded answer that the rules look at. */
+const toldFields = ['operationId', 'uploadId', 'key', 'fileId', 'token', 'status'] as const;
+
+function textsOf(read: Readonly<Record<string, unknown>>): Omit<Told, 'facts' | 'unreadable'> {
+  return Object.fromEntries(toldFields.flatMap((name) => (typeof read[name] === 'string' ? [[name, read[name]]] : [])));
+}
+
+interface Asked {
+  readonly token?: string;
+  readonly operationId?: string;
+  readonly uploadId?: string;
+  readonly key?: string;
+  readonly partNumber?: number;
+  readonly size?: number;
+  readonly fileSize?: number;
+}
+
+async function readRequest({ headers, request, isRequestWhole }: PassedCall, { form, url }: FoundCall): Promise<Asked> {
+  const values: Record<string, unknown> = valuesOutsideBody(form, url, headers);
+  const contentType = headers['content-type'] ?? '';
+  let size: number | null = null;
+  if (form.isRaw) size = lengthOf(request);
+  else if (/^multipart\/form-data\b/i.test(contentType)) {
+    const { fields, fileBytes } = await readForm(request, contentType);
+    Object.assign(values, bodyValues(form, fields));
+    size = fileBytes;
+  } else Object.assign(values, bodyValues(form, parsed(request, contentType)));
+  const text = (name: string) => (typeof values[name] === 'string' ? { [name]: values[name] } : {});
+  const number = (name: string) => {
+    const value = values[name];
+    return /^\d{1,15}$/.test(String(value)) && value !== '' ? { [name]: Number(value) } : {};
+  };
+  return {
+    ...text('token'),
+    ...text('operationId'),
+    ...text('uploadId'),
+    ...text('key'),
+    ...number('partNumber'),
+    ...number('fileSize'),
+    // A request that was cut has no size.
+    ...(size !== null && isRequestWhole && { size }),
+  };
+}
+
+function bodyValues(form: WireForm, body: unknown): Record<string, unknown> {
+  return Object.fromEntries(
+    form.fields.flatMap(({ field, place, name }) => {
+      const value = place === 'body' ? valueAt(body, name) : undefined;
+      return value === undefined ? [] : [[field, value]];
+    }),
+  );
+}
+
+/** A body in JSON, or a form; undefined for any other. */
+function parsed({ bytes, missing }: BodyEnds, contentType: string): unknown {
+  if (missing > 0 || bytes.length === 0) return undefined;
+  const text = Buffer.from(bytes).toString('utf8');
+  if (/^application\/x-www-form-urlencoded\b/i.test(contentType)) return Object.fromEntries(new URLSearchParams(text));
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
