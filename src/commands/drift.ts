@@ -19,6 +19,7 @@ import { knownDifferences, recording } from './drift/recorded-files.ts';
 import { readJson, requireWritable } from './files.ts';
 import { sandboxTarget } from './drift/sandbox-target.ts';
 import { ownApp } from './own-app.ts';
+import { appPermissions } from './permissions.ts';
 import { readWireProfile } from './wire-profile.ts';
 
 const usage = `usage: ${scriptCommand('drift')} --platform URL [options]: compares the platform with the sandbox by the same calls, and lists the differences
@@ -29,6 +30,8 @@ const usage = `usage: ${scriptCommand('drift')} --platform URL [options]: compar
   --profile FILE   Wire profile of the platform (default: your app's)
   --record FILE    Write a record of the answers, for tests of the sandbox
   --against FILE   Compare with such a record instead of a platform
+  --permissions LIST  Permissions that your app declares, with commas: a call that needs another one breaks nothing
+                   (default: external_app)
   --expect FILE    Known differences: [{"exchange": "user-detail/of the launch", "fact": "body.email"}]
   --json FILE      Write the whole report to this file
 
@@ -52,6 +55,7 @@ export default defineCommand(import.meta, {
     against: { type: 'string' },
     expect: { type: 'string' },
     json: { type: 'string' },
+    permissions: { type: 'string' },
   },
   async run({ values }) {
     const problem = gdalProblem();
@@ -74,11 +78,12 @@ export default defineCommand(import.meta, {
       values.against === undefined
         ? null
         : await readJson(resolve(folder, values.against), recording, 'a file that --record wrote');
-    const other = record ?? (await platformTarget(values.platform ?? '', level, profile));
+    const permissions = appPermissions(values.permissions, usage);
+    const other = record ?? (await platformTarget(values.platform ?? '', level, { profile, permissions }));
     const seenLevel = record?.level ?? level;
 
     const scratch = scratchFolder('drift');
-    const own = await sandboxTarget(scratch.path, profile).catch(async (error: unknown) => {
+    const own = await sandboxTarget(scratch.path, profile, permissions).catch(async (error: unknown) => {
       await scratch.remove();
       throw error;
     });
@@ -130,7 +135,11 @@ async function profileOfMyApp(): Promise<WireProfile> {
   return (await ownApp())?.profile ?? assumedProfile;
 }
 
-async function platformTarget(address: string, level: Level, profile: WireProfile): Promise<Target> {
+async function platformTarget(
+  address: string,
+  level: Level,
+  { profile, permissions }: Required<Pick<Target, 'profile' | 'permissions'>>,
+): Promise<Target> {
   if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol))
     throw wrong(`--platform ${address} must be an http or https address`);
   const { username, password, search, hash } = new URL(address);
@@ -154,6 +163,7 @@ async function platformTarget(address: string, level: Level, profile: WireProfil
     url,
     apiKey,
     profile,
+    permissions,
     pace: isLoopbackName(new URL(url).hostname) ? unpaced : considerate,
     token: () => Promise.resolve(given),
     async approve(operationId, token) {

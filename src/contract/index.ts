@@ -5,7 +5,7 @@ export * from './calls.ts';
 export * from './calls/index.ts';
 export { catalogForClients } from './calls/catalog-for-clients.ts';
 export * from './calls/upload-file.ts';
-export { inputNames, type CallFacts, type CallRow } from './calls/define-call.ts';
+export { inputNames, type CallAssumption, type CallFacts, type CallRow } from './calls/define-call.ts';
 export * from './calls/groups.ts';
 export * from './files/completion-fields.ts';
 export * from './files/file-geometry.ts';

@@ -1,6 +1,7 @@
-import { assumptions, KitError, type AssumptionId, type WireCallName } from '../contract/index.ts';
+import { assumptions, KitError, type AssumptionId } from '../contract/index.ts';
+import { attributionOf, isSuccess, probeOf, shownBy, type Attribution } from './attribution.ts';
 import { isWithin } from './facts.ts';
-import type { Findings, Place, Probe } from './probes/probe.ts';
+import type { Findings } from './probes/probe.ts';
 import { probes } from './probes.ts';
 import { Conversation, levels, NotObserved, type Exchange, type Level, type Target } from './target.ts';
 
@@ -15,18 +16,13 @@ export interface Observations {
 export const verdicts = ['same', 'richer', 'not observed', 'differs', 'breaks the app'] as const;
 export type DriftVerdict = (typeof verdicts)[number];
 
-export interface Difference {
+export interface Difference extends Attribution {
   readonly exchange: string;
   /** Key in `Facts`: `status`, `body.operationId`. */
   readonly fact: string;
   readonly expected: string | null;
   readonly found: string | null;
   readonly verdict: Exclude<DriftVerdict, 'same' | 'not observed'>;
-  /** The assumption that does not hold; null where the specification itself says otherwise. */
-  readonly assumption: AssumptionId | null;
-  readonly place: Place;
-  /** In a wire profile, where one can say it: `calls.getOperation.response.status`. */
-  readonly profilePath: string | null;
 }
 
 /** Makes the probes of a level, and of those below it. Throws `KitError` where nothing answers. */
@@ -65,13 +61,13 @@ export function compare(expected: Observations, found: Observations): Difference
   const others = keyed(found.exchanges);
   const differences = [...keyed(expected.exchanges)].flatMap(([key, exchange]) => {
     const other = others.get(key);
-    return other ? differencesOf(exchange, other) : [];
+    return other ? differencesOf(exchange, other, found.exchanges) : [];
   });
   return [
     ...differences,
     ...alone(found, expected).map((exchange): Difference => ({
       ...{ exchange: exchange.name, fact: 'exchange', expected: null, found: 'made', verdict: 'richer' },
-      ...placeOf(exchange, exchange, 'exchange'),
+      ...attributionOf(exchange, exchange, 'exchange', found.exchanges),
     })),
   ];
 }
@@ -109,20 +105,26 @@ function keyed(exchanges: readonly Exchange[]): Map<string, Exchange> {
   return map;
 }
 
-const isSuccess = ({ facts }: Exchange) => /^2/.test(facts['status'] ?? '');
-
-function differencesOf(exchange: Exchange, other: Exchange): Difference[] {
+function differencesOf(exchange: Exchange, other: Exchange, seen: readonly Exchange[]): Difference[] {
   const differences: Difference[] = [];
   const tell = (fact: string, expected: string | null, found: string | null, verdict: Difference['verdict']) =>
-    differences.push({ exchange: exchange.name, fact, expected, found, verdict, ...placeOf(exchange, other, fact) });
+    differences.push({
+      ...{ exchange: exchange.name, fact, expected, found, verdict },
+      ...attributionOf(exchange, other, fact, seen),
+    });
   const isLost = exchange.facts['status'] !== undefined && isSuccess(exchange) && !isSuccess(other);
   const isUnreadable = exchange.unreadable === null && other.unreadable !== null;
   const breaks = exchange.isOfApp && (isLost || isUnreadable || exchange.method === '');
   for (const [fact, expected] of Object.entries(exchange.facts)) {
     const found = other.facts[fact];
     if (found !== undefined && isWithin(expected, found)) continue;
-    // An error response with another status is reported by its status alone.
-    if (fact !== 'status' && exchange.facts['status'] !== other.facts['status'] && !isSuccess(other)) continue;
+    // An error and a success, or two errors, have nothing in common but their status.
+    if (
+      fact !== 'status' &&
+      exchange.facts['status'] !== other.facts['status'] &&
+      !(isSuccess(exchange) && isSuccess(other))
+    )
+      continue;
     // A list that holds nothing says nothing of what it holds.
     if (found === undefined && hasEmptyParent(fact, other)) continue;
     tell(
@@ -152,71 +154,6 @@ function hasEmptyParent(fact: string, { facts }: Exchange): boolean {
   return facts[parent] === 'array' && !Object.keys(facts).some((name) => name.startsWith(`${parent}[]`));
 }
 
-/** The file of a call's row, below `src`. */
-const fileOf = (call: WireCallName) =>
-  `contract/calls/${call.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.ts`;
-
-/** Facts of an item by the assumption that they are. */
-const itemAssumptions: readonly (readonly [RegExp, AssumptionId])[] = [
-  [/\.properties\.(eo:bands|bands)/, 'item-bands'],
-  [/\.properties\.proj:shape/, 'item-shape'],
-  [/\.assets\.raster/, 'item-raster'],
-];
-
-/** Facts of answers by the assumption that they are, for probes that have several. */
-const answerAssumptions: Readonly<Record<string, (fact: string) => AssumptionId>> = {
-  'create-operation': () => 'created-operation',
-  'renew-token': () => 'renewed-token',
-  'upload-chunk': () => 'chunk-answer',
-  'list-models': (fact) => (fact.endsWith('.type') ? 'inference-types' : 'model-fields'),
-};
-
-const byId = new Map<string, (typeof assumptions)[number]>(
-  assumptions.map((assumption) => [assumption.id, assumption]),
-);
-const probeOf = (exchange: string) => exchange.split('/')[0] ?? '';
-
-function placeOf(
-  exchange: Exchange,
-  other: Exchange,
-  fact: string,
-): Pick<Difference, 'assumption' | 'place' | 'profilePath'> {
-  const [probeId = '', label = ''] = exchange.name.split('/');
-  const isError =
-    !isSuccess(exchange) &&
-    exchange.facts['status'] !== undefined &&
-    exchange.facts['status'] === other.facts['status'];
-  const named =
-    isError && /^(body|header\.content-type)/.test(fact)
-      ? byId.get('error-body')
-      : (byId.get(label) ?? byId.get(itemAssumptions.find(([pattern]) => pattern.test(fact))?.[1] ?? ''));
-  const own = assumptions.filter(({ probe }) => probe === probeId);
-  const assumed =
-    named ??
-    (isSuccess(exchange) && fact.startsWith('body') ? byId.get(answerAssumptions[probeId]?.(fact) ?? '') : undefined) ??
-    (own.length === 1 && exchange.facts['status'] !== undefined ? own[0] : undefined);
-  const field = /^body\.(.+)$/.exec(fact)?.[1];
-  const profilePath =
-    exchange.call === null || isError
-      ? isError && field !== undefined && /^(error|code|requestId|details|expected)$/.test(field)
-        ? `errors.fields.${field}`
-        : null
-      : field === undefined
-        ? `calls.${exchange.call}`
-        : `calls.${exchange.call}.response.${field.split(/[.[]/)[0]}`;
-  const place: Place =
-    named !== undefined
-      ? { file: named.file, symbol: named.symbol }
-      : exchange.call !== null
-        ? {
-            file: fileOf(exchange.call),
-            symbol: field === undefined ? exchange.call : `${exchange.call}.response.${field}`,
-          }
-        : // Every exchange is one of a probe.
-          (probes.find(({ id }) => id === probeId) as Probe).place;
-  return { assumption: assumed?.id ?? null, place, profilePath };
-}
-
 export interface AssumptionVerdict {
   readonly id: AssumptionId;
   readonly verdict: DriftVerdict;
@@ -230,25 +167,32 @@ export function judge(
   expected: Observations,
   differences: readonly Difference[],
 ): AssumptionVerdict[] {
-  return assumptions.map(({ id, probe }): AssumptionVerdict => {
+  return assumptions.map((assumption): AssumptionVerdict => {
+    const { id, probe } = assumption;
     if (typeof probe !== 'string') return { id, verdict: 'not observed', reason: `by hand: ${probe.byHand}` };
-    const missing = found.missing[probe] ?? expected.missing[probe];
-    const own = differences.filter(({ assumption }) => assumption === id).map(({ verdict }) => verdict);
-    const verdict = worst(own);
-    const refused = found.exchanges.find(
-      (exchange) =>
-        probeOf(exchange.name) === probe &&
-        exchange.method !== '' &&
-        !isSuccess(exchange) &&
-        expected.exchanges.some((other) => other.name === exchange.name && isSuccess(other)),
-    );
-    if (verdict === 'same' && refused)
-      return { id, verdict: 'not observed', reason: `${refused.name} was answered ${refused.facts['status']}` };
-    const isSeen = found.exchanges.some(({ name }) => probeOf(name) === probe);
-    if (verdict === 'same' && (missing !== undefined || !isSeen))
-      return { id, verdict: 'not observed', reason: missing ?? 'the probe saw nothing' };
-    return { id, verdict, reason: null };
+    const verdict = worst(differences.filter((one) => one.assumption === id).map((one) => one.verdict));
+    const reason = verdict === 'same' ? unshownReason(assumption, found, expected) : null;
+    return reason === null ? { id, verdict, reason } : { id, verdict: 'not observed', reason };
   });
+}
+
+/** Reason why nothing shows whether an assumption holds; null if something does. */
+function unshownReason(
+  assumption: Parameters<typeof shownBy>[0],
+  found: Observations,
+  expected: Observations,
+): string | null {
+  const names = shownBy(assumption, expected.exchanges);
+  const probe = typeof assumption.probe === 'string' ? assumption.probe : '';
+  const seen = found.exchanges.filter(({ name }) => names.includes(name));
+  const isLikeOurs = (one: Exchange) => {
+    const ours = expected.exchanges.find(({ name, method }) => name === one.name && method === one.method);
+    return ours !== undefined && (isSuccess(ours) ? isSuccess(one) : true);
+  };
+  if (seen.some(isLikeOurs)) return null;
+  const [first] = seen;
+  if (first) return `${first.name} was answered ${first.facts['status']}`;
+  return found.missing[probe] ?? expected.missing[probe] ?? 'the probe saw nothing';
 }
 
 export function worst(all: readonly DriftVerdict[]): DriftVerdict {

@@ -62,8 +62,12 @@ export function coverageOf(exchanges: readonly Exchange[], document: ApiDocument
   };
 }
 
-const isOf = ({ method, pattern }: Operation, made: Exchange) =>
-  made.method.toLowerCase() === method && pattern.test(made.path.replace(/^https?:\/\/[^/]+/, '').split('?')[0] ?? '');
+/** A profile may have its calls on other paths. */
+const isOf = ({ id, method, pattern }: Operation, made: Exchange) =>
+  made.call !== null && made.method !== ''
+    ? id === made.call
+    : made.method.toLowerCase() === method &&
+      pattern.test(made.path.replace(/^https?:\/\/[^/]+/, '').split('?')[0] ?? '');
 
 function operationsOf(document: ApiDocument): Operation[] {
   return Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>

@@ -84,14 +84,17 @@ const maxNamed = 3;
 export function reportText(report: DriftReport, exchanges: readonly Exchange[]): string {
   const lines = refusals(exchanges);
   const ofPlatform = report.differences.filter(({ fact }) => ofThePlatform.includes(fact));
-  const ofCalls = report.differences.filter((difference) => !ofPlatform.includes(difference));
+  const { shown: ofCalls, alsoIn } = once(
+    report.differences.filter((difference) => !ofPlatform.includes(difference)),
+    exchanges,
+  );
   for (const [text, own] of Map.groupBy(
     ofPlatform,
     (difference) => `${difference.fact}: ${differenceInWords(difference)}`,
   ))
     lines.push(
       `${worst(own.map(({ verdict }) => verdict)).toUpperCase()}  ${text}`,
-      `    in ${own.length} ${own.length === 1 ? 'exchange' : 'exchanges'}: ${own.slice(0, maxNamed).map(({ exchange }) => exchange).join(', ')}${own.length > maxNamed ? ', ...' : ''}`, // oxfmt-ignore
+      `    in ${own.length} ${own.length === 1 ? 'exchange' : 'exchanges'}: ${namesOf(own.map(({ exchange }) => exchange))}`,
       '',
     );
   const names = [...new Set(ofCalls.map(({ exchange }) => exchange))];
@@ -99,15 +102,21 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
     const own = ofCalls.filter(({ exchange }) => exchange === name);
     const made = exchanges.find((exchange) => exchange.name === name && exchange.method !== '');
     lines.push(`${worst(own.map(({ verdict }) => verdict)).toUpperCase()}  ${name}`);
-    for (const difference of own) lines.push(`    ${difference.fact}: ${differenceInWords(difference)}`);
+    for (const difference of own) {
+      const others = alsoIn.get(difference) ?? [];
+      lines.push(
+        `    ${difference.fact}: ${differenceInWords(difference)}${others.length === 0 ? '' : ` (also in ${namesOf(others)})`}`,
+      );
+    }
     const places = [...new Set(own.map(({ place }) => `src/${place.file} (${place.symbol})`))];
     const inProfile = [...new Set(own.flatMap(({ profilePath }) => profilePath ?? []))];
     lines.push(
       `    change ${places.join(', ')}${inProfile.length > 0 ? `; in a wire profile ${inProfile.join(', ')}` : ''}`,
     );
     const assumed = [...new Set(own.flatMap(({ assumption }) => assumption ?? []))];
+    const sections = [...new Set(own.flatMap(({ assumption, section }) => (assumption === null ? [section] : [])))];
     lines.push(
-      `    ${assumed.length > 0 ? `assumption: ${assumed.join(', ')}` : 'no assumption: the specification shows the behaviour of the sandbox. Report the difference to the platform or to the kit'}`,
+      `    ${assumed.length > 0 ? `assumption: ${assumed.join(', ')}` : `no assumption: section ${sections.join(', ')} of the specification says how it is. Report the difference to the platform or to the kit`}`,
     );
     if (made) {
       lines.push(
@@ -132,6 +141,23 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
     `${report.result}: ${report.platform}, level ${report.level}`,
   );
   return lines.join('\n');
+}
+
+const namesOf = (names: readonly string[]) =>
+  `${names.slice(0, maxNamed).join(', ')}${names.length > maxNamed ? ', ...' : ''}`;
+
+/** A fact of a call once, where it is first seen, with the further exchanges of that call. */
+function once(differences: readonly Difference[], exchanges: readonly Exchange[]) {
+  const alsoIn = new Map<Difference, string[]>();
+  const first = new Map<string, Difference>();
+  for (const difference of differences) {
+    const call = exchanges.find(({ name }) => name === difference.exchange)?.call ?? difference.exchange;
+    const key = JSON.stringify([call, difference.fact, difference.expected, difference.found, difference.assumption]);
+    const known = first.get(key);
+    if (known) alsoIn.set(known, [...(alsoIn.get(known) ?? []), difference.exchange]);
+    else first.set(key, difference);
+  }
+  return { shown: [...first.values()], alsoIn };
 }
 
 const inShare = ({ seen, all }: Share) => `${seen} of ${all}`;

@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { interfaceCalls, KitError, type WireCallName, type WireProfile, type WireRequest } from '../contract/index.ts';
+import {
+  interfaceCalls,
+  KitError,
+  neededPermissions,
+  permissions,
+  type Permission,
+  type WireCallName,
+  type WireProfile,
+  type WireRequest,
+} from '../contract/index.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRetryAfter } from '../platform-client/index.ts';
 import { factsOf, jsonOf, unreadableReason, type Facts, type RawAnswer } from './facts.ts';
@@ -28,6 +37,8 @@ export interface Target {
   readonly apiKey: string;
   readonly profile: WireProfile;
   readonly pace: Pace;
+  /** Permissions of the app's key: a call that needs another one is none of the app's. Default: all. */
+  readonly permissions?: readonly Permission[];
   /** Time limit for an answer, ms. Default: 30,000. */
   readonly answerMs?: number;
   /** An identity token of a launch. Asked for once, of a level above `read`. */
@@ -184,7 +195,7 @@ export class Conversation {
       ),
       facts: factsOf(answer),
       unreadable,
-      isOfApp: request.isOfApp ?? call !== null,
+      isOfApp: request.isOfApp ?? this.#isOfApp(call),
     });
     return answer;
   }
@@ -194,7 +205,7 @@ export class Conversation {
     this.exchanges.push({
       name,
       call,
-      isOfApp: call !== null,
+      isOfApp: this.#isOfApp(call),
       method: '',
       path: '',
       requestBody: null,
@@ -202,6 +213,14 @@ export class Conversation {
       facts,
       unreadable: null,
     });
+  }
+
+  #isOfApp(call: WireCallName | null): boolean {
+    const { permissions: granted = permissions } = this.target;
+    const row = call === null ? undefined : interfaceCalls[call];
+    if (!row) return false;
+    const needed = neededPermissions(row);
+    return needed.length === 0 || needed.some((permission) => granted.includes(permission));
   }
 
   /** Waits until the pace allows another request. */

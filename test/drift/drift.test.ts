@@ -239,11 +239,7 @@ test.each([
     'token',
     [['the token after it', 'is in the answer under a name that the wire profile does not read', 'breaks the app']],
   ],
-  [
-    'without an end is no number of minutes',
-    'expiresAt',
-    [['lives on', 'for a time that the answer does not say', 'differs']],
-  ],
+  ['without an end says nothing of its life', 'expiresAt', []],
 ])('a renewed token %s', { timeout: 900_000 }, async (_what, field, wanted) => {
   const route = { method: 'POST', path: /\/token\/[^/]+\/renew$/ };
   const strange = await strangePlatform(platform.url, [{ route, change: { kind: 'rename', on: 'success', field } }]);
@@ -254,7 +250,7 @@ test.each([
     /^renew-token\/(renewed-token|token-life)$/.test(exchange),
   );
   const told = own.map(({ fact, found, verdict }) => [fact, found, verdict]);
-  expect(told).toEqual(expect.arrayContaining(wanted));
+  expect(told).toEqual(wanted);
 });
 
 test('a key that is refused: nothing is called the same', { timeout: 900_000 }, async () => {

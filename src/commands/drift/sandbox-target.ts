@@ -1,4 +1,4 @@
-import type { WireProfile } from '../../contract/index.ts';
+import type { Permission, WireProfile } from '../../contract/index.ts';
 import { unpaced, type Target } from '../../drift/target.ts';
 import { sandboxControl } from '../../testing/sandbox-control.ts';
 import { startOwnSandbox } from '../own-sandbox.ts';
@@ -13,6 +13,7 @@ const ownAnswerMs = 10 * 60_000;
 export async function sandboxTarget(
   folder: string,
   profile: WireProfile,
+  permissions: readonly Permission[],
 ): Promise<{ readonly target: Target; close(): Promise<void> }> {
   const { url, apiKey, adminKey, close } = await startOwnSandbox({ folder, profile });
   const control = sandboxControl({ url, adminKey });
@@ -22,6 +23,7 @@ export async function sandboxTarget(
       url,
       apiKey,
       profile,
+      permissions,
       pace: unpaced,
       answerMs: ownAnswerMs,
       token: () => (token ??= control.launch(noApp).then((launch) => launch.token)),

@@ -39,6 +39,7 @@ export const completeUpload = defineCall<CompleteUploadInput, CompletedUpload>()
       id: 'completion',
       assumes: 'step 7 takes and answers what `completeUpload` (4.4) does',
       probe: 'complete-upload',
+      about: 'both',
     },
   ],
   decode: (body) => read.parse(body || {}),

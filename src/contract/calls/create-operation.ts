@@ -70,8 +70,14 @@ export const createOperation = defineCall<CreateOperationInput, CreatedOperation
     parameters: { step: 'ndvi', item: 'olinda-landsat7' },
   },
   body: 'operation',
+  shownFields: ['operationId'],
   assumptions: [
-    { id: 'operation-request', assumes: 'step 3 takes `{name, description?, parameters?}`', probe: 'create-operation' },
+    {
+      id: 'operation-request',
+      assumes: 'step 3 takes `{name, description?, parameters?}`',
+      probe: 'create-operation',
+      about: 'request',
+    },
     {
       id: 'idempotency-key',
       assumes: 'the same `Idempotency-Key` gives the same operation again',
@@ -81,6 +87,7 @@ export const createOperation = defineCall<CreateOperationInput, CreatedOperation
       id: 'created-operation',
       assumes: 'step 3 also answers `status`, `createdAt` and `expiresAt`',
       probe: 'create-operation',
+      about: 'answer',
     },
   ],
   decode: (body) => read.parse(body),

@@ -12,6 +12,8 @@ export interface CallAssumption {
   readonly assumes: string;
   /** The probe of `npm run drift` that checks it, or the manual check. */
   readonly probe: string | { readonly byHand: string };
+  /** Part of the call whose form it assumes. Absent if it is about behaviour. */
+  readonly about?: 'request' | 'answer' | 'both';
 }
 
 /** One call of the platform's interface, before it is encoded and decoded: the only place that describes it. */
@@ -68,6 +70,8 @@ export interface CallFacts {
   readonly needsNoField?: boolean;
   /** Fields of the body that a wire profile can rename. Default: those of `request` and `fields`. */
   readonly bodyFields?: readonly string[];
+  /** Fields of the answer that the section names, where it does not show the rest. */
+  readonly shownFields?: readonly string[];
   /** Fields of the answer that a wire profile can rename. Default: those of `response`. */
   readonly answerFields?: readonly string[];
 }

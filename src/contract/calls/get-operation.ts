@@ -43,6 +43,7 @@ export const getOperation = defineCall<OperationStatusInput, OperationView>()({
       'State of the operation: REQUESTED, APPROVED, REJECTED or EXPIRED. Ask again every 2 to 5 seconds while it is REQUESTED.',
   },
   errors: { ...ofToken, ...noOperation, 400: null },
+  shownFields: ['status'],
   // After a lost answer the next poll asks again, and nothing sooner (spec 4.8, rule 2).
   retries: false,
   assumptions: [
@@ -50,6 +51,7 @@ export const getOperation = defineCall<OperationStatusInput, OperationView>()({
       id: 'operation-status',
       assumes: 'step 4 also answers the operation’s name and times',
       probe: 'get-operation',
+      about: 'answer',
     },
   ],
   decode: (body) => read.parse(body),

@@ -39,11 +39,13 @@ export const initiateUpload = defineCall<InitiateUploadInput, InitiatedUpload>()
     sourceType: 'UNKNOWN',
   },
   body: 'upload',
+  shownFields: ['uploadId', 'key'],
   assumptions: [
     {
       id: 'initiate-request',
       assumes: 'step 5 takes `{operationId, fileName, sourceType?}`',
       probe: 'initiate-upload',
+      about: 'request',
     },
   ],
   decode: (body) => read.parse(body),

@@ -23,6 +23,7 @@ export const listModels = defineCall<object, KnownModels>()({
       section: '2.6',
       assumes: 'the models are a list of `{id, name, version, type, labels}`',
       probe: 'list-models',
+      about: 'answer',
     },
   ],
   decode: (body) => readModels.parse(body),

@@ -27,6 +27,8 @@ export const renewToken = defineCall<RenewTokenInput, RenewedToken>()({
   response,
   errors: { ...ofToken, 400: null },
   answerHolds: 'token',
-  assumptions: [{ id: 'renewed-token', assumes: 'step 1 answers `{token, expiresAt}`', probe: 'renew-token' }],
+  assumptions: [
+    { id: 'renewed-token', assumes: 'step 1 answers `{token, expiresAt}`', probe: 'renew-token', about: 'answer' },
+  ],
   decode: (body) => read.parse(body || {}),
 });

@@ -40,8 +40,18 @@ export const uploadChunk = defineCall<UploadChunkInput, UploadedChunk>()({
   isLong: true,
   needsNoField: true,
   assumptions: [
-    { id: 'chunk-request', assumes: 'step 6 takes the form of `uploadChunk` (4.4)', probe: 'upload-chunk' },
-    { id: 'chunk-answer', assumes: 'step 6 answers `{message, partNumber, size}`', probe: 'upload-chunk' },
+    {
+      id: 'chunk-request',
+      assumes: 'step 6 takes the form of `uploadChunk` (4.4)',
+      probe: 'upload-chunk',
+      about: 'request',
+    },
+    {
+      id: 'chunk-answer',
+      assumes: 'step 6 answers `{message, partNumber, size}`',
+      probe: 'upload-chunk',
+      about: 'answer',
+    },
   ],
   decode: (body) => read.parse(body || {}),
 });

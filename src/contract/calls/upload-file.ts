@@ -27,6 +27,7 @@ export const uploadFile = {
       id: 'direct-upload-form',
       assumes: '`sourceType` of a direct upload may stand in the form',
       probe: 'direct-upload',
+      about: 'request',
     },
   ],
   example: { sourceType: 'MULTISPECTRAL' },

@@ -38,6 +38,7 @@ export const userDetail = defineCall<UserDetailInput, UserDetail>()({
       section: '2.7',
       assumes: 'step 2 answers `{id, email, name, organization}`',
       probe: 'user-detail',
+      about: 'answer',
     },
   ],
   decode: (body) => read.parse(body),

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { limits } from '../../contract/index.ts';
 import { jsonOf, type RawAnswer } from '../facts.ts';
-import { longTexts } from '../target.ts';
-import { launchPlace, needed, nobody, probe, readable } from './probe.ts';
+import { longTexts, NotObserved, type Conversation } from '../target.ts';
+import { isOk, launchPlace, needed, nobody, probe, readable } from './probe.ts';
 
 /** True for a long text without spaces that is no UUID, such as the id of a request. */
 const mayBeToken = (text: string) =>
   /^\S{16,}$/.test(text) && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
+const created = (at: Conversation) => ['operation', at, 'create-operation/created'] as const;
 
 /** They need a token, and make an operation. */
 export const launch = [
@@ -35,14 +37,17 @@ export const launch = [
         return undefined;
       }
     };
-    const id = idOf(first);
-    at.note('create-operation/idempotency-key', {
-      'the same key': id === idOf(again) ? 'the same operation' : 'another operation',
-    });
+    const [id, second] = [idOf(first), idOf(again)];
+    if (id !== undefined && second !== undefined)
+      at.note('create-operation/idempotency-key', {
+        'the same key': id === second ? 'the same operation' : 'another operation',
+      });
     if (id !== undefined) found.operationId = id;
   }),
-  probe('operation-refusals', 'launch', launchPlace, async (at) => {
+  probe('operation-refusals', 'launch', launchPlace, async (at, found) => {
     const token = await at.token();
+    // Whether a limit is the reason shows only where an operation within it is taken.
+    needed(found.operationId, ...created(at));
     const operation = (name: string, parameters = {}) => ({
       token,
       idempotencyKey: randomUUID(),
@@ -65,7 +70,7 @@ export const launch = [
   }),
   probe('get-operation', 'launch', launchPlace, async (at, found) => {
     const token = await at.token();
-    const operationId = needed(found.operationId, 'operation');
+    const operationId = needed(found.operationId, ...created(at));
     await at.call('get-operation/requested', 'getOperation', { token, operationId });
     await at.call('get-operation/unknown', 'getOperation', { token, operationId: nobody }, { expect: 'refusal' });
     await at.call(
@@ -79,16 +84,15 @@ export const launch = [
     const token = await at.token();
     const before = Date.now();
     const renewed = await at.call('renew-token/renewed', 'renewToken', { token });
+    if (!isOk(renewed)) throw new NotObserved(`renew-token/renewed was answered ${renewed.status}`);
     const { token: next, expiresAt } = readable(() => at.target.profile.calls.renewToken.decode(jsonOf(renewed)));
     const minutes = Math.round((Date.parse(expiresAt ?? '') - before) / 60_000);
     const wanted = limits.tokenLifetimeMs / 60_000;
-    at.note('renew-token/token-life', {
-      'lives on': Number.isNaN(minutes)
-        ? 'for a time that the answer does not say'
-        : Math.abs(minutes - wanted) <= 1
-          ? `${wanted} minutes`
-          : `${minutes} minutes`,
-    });
+    // An answer without an end is a fact of the answer.
+    if (!Number.isNaN(minutes))
+      at.note('renew-token/token-life', {
+        'lives on': Math.abs(minutes - wanted) <= 1 ? `${wanted} minutes` : `${minutes} minutes`,
+      });
     if (next !== undefined) at.renewed(next);
     // An app that misses the new token goes on with the old one, which soon ends.
     const isMissed =

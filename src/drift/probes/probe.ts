@@ -6,6 +6,8 @@ import { NotObserved, type Conversation, type Level } from '../target.ts';
 export interface Place {
   readonly file: string;
   readonly symbol: string;
+  /** Section of the specification. */
+  readonly section: string;
 }
 
 /** One thing to find out. What it sends is the same on every platform. */
@@ -22,6 +24,9 @@ export interface Findings {
   catalogId?: string;
   collectionId?: string;
   item?: { readonly id: string; readonly title: string; readonly data: string; readonly preview: string };
+  /** A search heeds `ids`, and `filter`. */
+  takesIds?: boolean;
+  takesFilter?: boolean;
   operationId?: string;
   isApproved?: boolean;
   upload?: { readonly uploadId: string; readonly key: string };
@@ -54,10 +59,26 @@ export const bodyOf = (answer: RawAnswer) => record(jsonOf(answer));
 export const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-export function needed<T>(value: T | undefined, what: string): T {
-  if (value === undefined) throw new NotObserved(`no ${what} was found`);
-  return value;
+/** Throws `NotObserved` if an earlier exchange did not give a value. */
+export function needed<T>(value: T | undefined, what: string, at: Conversation, from: string): T {
+  if (value !== undefined) return value;
+  throw new NotObserved(`no ${what} was found${whyNot(at, from)}`);
 }
+
+/** Throws `NotObserved` if the platform refused a request that others presuppose. */
+export function taken(at: Conversation, ...names: string[]): void {
+  const refused = names.find((name) => whyNot(at, name) !== '');
+  if (refused !== undefined) throw new NotObserved(whyNot(at, refused).slice(', because '.length));
+}
+
+function whyNot(at: Conversation, name: string): string {
+  const exchange = at.exchanges.findLast((one) => one.name === name && one.method !== '');
+  if (!exchange) return '';
+  if (!/^2/.test(exchange.facts['status'] ?? '')) return `, because ${name} was answered ${exchange.facts['status']}`;
+  return exchange.unreadable === null ? '' : `, because the profile cannot read the answer of ${name}`;
+}
+
+export const isOk = ({ status }: RawAnswer): boolean => status >= 200 && status <= 299;
 
 export const json = (value: unknown) => ({
   headers: { 'content-type': 'application/json', accept: 'application/geo+json' },
@@ -77,5 +98,9 @@ export function readable<T extends object>(read: () => T): Partial<T> {
   }
 }
 
-export const launchPlace: Place = { file: 'contract/calls/create-operation.ts', symbol: 'createOperation' };
+export const launchPlace: Place = {
+  file: 'contract/calls/create-operation.ts',
+  symbol: 'createOperation',
+  section: '4.8',
+};
 export const refusal = { expect: 'refusal' } as const;

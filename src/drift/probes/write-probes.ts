@@ -6,6 +6,7 @@ import {
   bodyOf,
   content,
   delivered,
+  isOk,
   json,
   launchPlace,
   needed,
@@ -13,11 +14,16 @@ import {
   probe,
   readable,
   refusal,
+  taken,
   text,
   type Place,
 } from './probe.ts';
 
-const filePlace: Place = { file: 'contract/calls/complete-file-upload.ts', symbol: 'completeFileUpload' };
+const filePlace: Place = {
+  file: 'contract/calls/complete-file-upload.ts',
+  symbol: 'completeFileUpload',
+  section: '4.4',
+};
 const settleMs = 60_000;
 
 async function settled(at: Conversation, name: string, fileId: string): Promise<void> {
@@ -36,7 +42,7 @@ async function settled(at: Conversation, name: string, fileId: string): Promise<
 /** They need an approval, and leave files behind. */
 export const write = [
   probe('approval', 'write', launchPlace, async (at, found) => {
-    const operationId = needed(found.operationId, 'operation');
+    const operationId = needed(found.operationId, 'operation', at, 'create-operation/created');
     await at.target.approve(operationId, await at.token());
     const mark = at.exchanges.length;
     const answer = await at.call('approval/approved', 'getOperation', { token: await at.token(), operationId });
@@ -55,7 +61,7 @@ export const write = [
     if (!found.isApproved) throw new NotObserved('no operation is approved');
     const token = await at.token();
     const upload = {
-      operationId: needed(found.operationId, 'operation'),
+      operationId: needed(found.operationId, 'operation', at, 'create-operation/created'),
       fileName: 'drift.geojson',
       sourceType: 'POINT' as const,
     };
@@ -67,25 +73,40 @@ export const write = [
     const token = await at.token();
     const chunk = {
       token,
-      ...needed(found.upload, 'upload'),
+      ...needed(found.upload, 'upload', at, 'initiate-upload/begun'),
       partNumber: limits.firstPartNumber,
       content: content(delivered),
     };
-    await at.call('upload-chunk/first', 'uploadChunk', chunk);
+    const first = await at.call('upload-chunk/first', 'uploadChunk', chunk);
+    if (isOk(first)) at.note('upload-chunk/first-part', { 'the first part': String(limits.firstPartNumber) });
+    else {
+      // Asked only where the first number is refused, because another platform may count from 0.
+      const before = { ...chunk, partNumber: limits.firstPartNumber - 1 };
+      const answer = await at.call('upload-chunk/counted from 0', 'uploadChunk', before, refusal);
+      at.exchanges.pop();
+      if (isOk(answer)) at.note('upload-chunk/first-part', { 'the first part': '0' });
+    }
+    taken(at, 'upload-chunk/first');
     await at.call('upload-chunk/the same again', 'uploadChunk', chunk);
   }),
   probe('complete-upload', 'write', launchPlace, async (at, found) => {
+    taken(at, 'upload-chunk/first');
     const token = await at.token();
-    const completion = { ...needed(found.upload, 'upload'), fileSize: delivered.length, sourceType: 'POINT' as const };
+    const completion = {
+      ...needed(found.upload, 'upload', at, 'initiate-upload/begun'),
+      fileSize: delivered.length,
+      sourceType: 'POINT' as const,
+    };
     const answer = await at.call('complete-upload/completed', 'completeUpload', { token, completion });
     const { fileId } = readable(() => at.target.profile.calls.completeUpload.decode(jsonOf(answer)));
     const again = await at.call('complete-upload/again', 'completeUpload', { token, completion });
     const second = readable(() => at.target.profile.calls.completeUpload.decode(jsonOf(again)));
-    at.note('complete-upload/the same file', { again: second.fileId === fileId ? 'the same file' : 'another file' });
+    if (isOk(answer) && isOk(again))
+      at.note('complete-upload/the same file', { again: second.fileId === fileId ? 'the same file' : 'another file' });
     if (fileId !== undefined) found.deliveredId = fileId;
   }),
   probe('delivered-file', 'write', filePlace, async (at, found) => {
-    const fileId = needed(found.deliveredId, 'delivered file');
+    const fileId = needed(found.deliveredId, 'delivered file', at, 'complete-upload/completed');
     await settled(at, 'delivered-file/status', fileId);
     const link = await at.call('delivered-file/link', 'getDownloadUrl', { fileId });
     const url = readable(() => ({
@@ -104,10 +125,13 @@ export const write = [
   probe(
     'second-upload',
     'write',
-    { file: 'contract/profile/wire-profile.ts', symbol: 'severalOutputs' },
+    { file: 'contract/profile/wire-profile.ts', symbol: 'severalOutputs', section: '4.8' },
     async (at, found) => {
       if (!found.isApproved) throw new NotObserved('no operation is approved');
-      const upload = { operationId: needed(found.operationId, 'operation'), fileName: 'drift-2.geojson' };
+      const upload = {
+        operationId: needed(found.operationId, 'operation', at, 'create-operation/created'),
+        fileName: 'drift-2.geojson',
+      };
       const answer = await at.call('second-upload/begun', 'initiateUpload', { token: await at.token(), upload });
       const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
       if (uploadId !== undefined && key !== undefined) found.secondUpload = { uploadId, key };
@@ -116,12 +140,14 @@ export const write = [
   // On an upload of their own: a platform may clean up what it refuses.
   probe('chunk-refusals', 'write', launchPlace, async (at, found) => {
     const token = await at.token();
-    const upload = needed(found.secondUpload, 'second upload');
+    const upload = needed(found.secondUpload, 'second upload', at, 'second-upload/begun');
     const chunk = (partNumber: number) => ({ token, ...upload, partNumber, content: content(delivered) });
+    await at.call('chunk-refusals/first', 'uploadChunk', chunk(1));
+    // Nobody knows why a platform refuses what it refuses in any case.
+    taken(at, 'chunk-refusals/first');
     await at.call('chunk-refusals/unknown upload', 'uploadChunk', { ...chunk(1), uploadId: nobody }, refusal);
     await at.call('chunk-refusals/out of order', 'uploadChunk', chunk(3), refusal);
     await at.call('chunk-refusals/most-parts', 'uploadChunk', chunk(limits.maxPartNumber + 1), refusal);
-    await at.call('chunk-refusals/first', 'uploadChunk', chunk(1));
     const otherBytes = { ...chunk(1), content: content(Buffer.from('drift')) };
     await at.call('chunk-refusals/other bytes', 'uploadChunk', otherBytes, refusal);
     const completion = { ...upload, fileSize: 1, sourceType: 'POINT' as const };
@@ -130,7 +156,7 @@ export const write = [
   probe(
     'direct-upload',
     'write',
-    { file: 'contract/calls/upload-file.ts', symbol: 'uploadFile' },
+    { file: 'contract/calls/upload-file.ts', symbol: 'uploadFile', section: '4.3' },
     async (at, found) => {
       if (!found.isApproved) throw new NotObserved('no operation is approved');
       const file = { field: 'file', fileName: 'drift-direct.geojson', content: delivered };
@@ -152,7 +178,8 @@ export const write = [
     if (!found.isApproved) throw new NotObserved('no operation is approved');
     const begun = await at.call('file-upload/begun', 'generateUploadId', { fileName: 'drift-chunked.geojson' });
     const { uploadId, key } = readable(() => at.target.profile.calls.generateUploadId.decode(jsonOf(begun)));
-    const upload = { uploadId: needed(uploadId, 'upload'), key: needed(key, 'key') };
+    const from = [at, 'file-upload/begun'] as const;
+    const upload = { uploadId: needed(uploadId, 'upload', ...from), key: needed(key, 'key', ...from) };
     await at.call('file-upload/chunk', 'uploadFileChunk', {
       ...upload,
       partNumber: limits.firstPartNumber,
@@ -168,7 +195,7 @@ export const write = [
     };
     const answer = await at.call('file-upload/completed', 'completeFileUpload', { completion });
     const { fileId } = readable(() => at.target.profile.calls.completeFileUpload.decode(jsonOf(answer)));
-    await settled(at, 'file-upload/source-types', needed(fileId, 'file'));
+    await settled(at, 'file-upload/source-types', needed(fileId, 'file', at, 'file-upload/completed'));
   }),
   probe('file-refusals', 'write', filePlace, async (at, found) => {
     if (!found.isApproved) throw new NotObserved('no operation is approved');
@@ -197,19 +224,21 @@ export const write = [
   probe(
     'run-inference',
     'write',
-    { file: 'contract/inference/inference.ts', symbol: 'runInference' },
+    { file: 'contract/inference/inference.ts', symbol: 'runInference', section: '4.6' },
     async (at, found) => {
-      const fileId = needed(found.fileId, 'file');
+      const fileId = needed(found.fileId, 'file', at, 'direct-upload/sent');
       const { calls } = at.target.profile;
       const models = await at.call('run-inference/models', 'listModels', {});
       at.exchanges.pop();
       const [model] = Object.values(readable(() => calls.listModels.decode(jsonOf(models))));
       const answer = await at.call('run-inference/started', 'runInference', {
-        modelId: needed(model?.id, 'model'),
+        modelId: needed(model?.id, 'model', at, 'list-models/all'),
         fileId,
       });
       const { id } = readable(() => calls.runInference.decode(jsonOf(answer)));
-      await at.call('run-inference/status', 'getInferenceStatus', { inferenceId: needed(id, 'job') });
+      await at.call('run-inference/status', 'getInferenceStatus', {
+        inferenceId: needed(id, 'job', at, 'run-inference/started'),
+      });
       await at.call('run-inference/unknown file', 'runInference', { modelId: nobody, fileId: nobody }, refusal);
     },
   ),

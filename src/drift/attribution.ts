@@ -1,0 +1,151 @@
+/** The assumption that a fact is of: each fact belongs to the call whose answer it is, and to no other probe. */
+import {
+  assumptions,
+  interfaceCalls,
+  type Assumption,
+  type AssumptionId,
+  type CallAssumption,
+  type WireCallName,
+  wireCalls,
+} from '../contract/index.ts';
+import type { Place, Probe } from './probes/probe.ts';
+import { probes } from './probes.ts';
+import type { Exchange } from './target.ts';
+
+export interface Attribution {
+  /** The assumption that does not hold; null where the specification itself says how it is. */
+  readonly assumption: AssumptionId | null;
+  /** Section of the specification, or of the contract. */
+  readonly section: string;
+  readonly place: Place;
+  /** In a wire profile, where one can say it: `calls.getOperation.response.status`. */
+  readonly profilePath: string | null;
+}
+
+type KnownAssumption = Assumption & { readonly id: AssumptionId };
+const byId = new Map<string, KnownAssumption>(assumptions.map((assumption) => [assumption.id, assumption]));
+
+export const isSuccess = ({ facts }: Exchange): boolean => /^2/.test(facts['status'] ?? '');
+export const probeOf = (exchange: string): string => exchange.split('/')[0] ?? '';
+const labelOf = (exchange: string) => exchange.split('/')[1] ?? '';
+/** An observation that is no answer by itself. */
+const isNote = ({ method }: Exchange) => method === '';
+
+/** Assumptions that a request is made for, where its name is not theirs. */
+const askedBy: Readonly<Record<string, AssumptionId>> = {
+  'second-upload/begun': 'several-uploads',
+  'items-list/unknown parameter': 'items-query',
+  'complete-upload/the same file': 'completion',
+};
+
+/** The assumption that a request is made for: the one that it is named after, or its probe. */
+const namedBy = ({ name }: Exchange): KnownAssumption | undefined =>
+  byId.get(askedBy[name] ?? labelOf(name)) ?? byId.get(probeOf(name));
+
+/** Facts of answers by the assumption that they are, whichever call answers them. */
+const byFact: readonly (readonly [call: RegExp, fact: RegExp, AssumptionId])[] = [
+  [/^getItem$/, /^body\.properties\.(eo:bands|bands)/, 'item-bands'],
+  [/^getItem$/, /^body\.properties\.proj:shape/, 'item-shape'],
+  [/^getItem$/, /^body\.assets\.raster/, 'item-raster'],
+  [/^listModels$/, /\.type$/, 'inference-types'],
+  [/^(runInference|getInferenceStatus)$/, /^body\.status$/, 'inference-statuses'],
+];
+
+const rowOf = (call: WireCallName | null) => (call === null ? undefined : interfaceCalls[call]);
+const ofCall = (call: WireCallName | null, about: NonNullable<CallAssumption['about']>) =>
+  byId.get(rowOf(call)?.assumptions?.find((one) => one.about === about || one.about === 'both')?.id ?? '');
+
+/** `seen`: all exchanges with the platform. */
+export function attributionOf(
+  exchange: Exchange,
+  other: Exchange,
+  fact: string,
+  seen: readonly Exchange[],
+): Attribution {
+  const assumption = assumptionOf(exchange, other, fact, seen);
+  const isError = isRefusal(exchange);
+  const probe = probes.find(({ id }) => id === probeOf(exchange.name)) as Probe; // every exchange is one of a probe
+  return {
+    assumption: assumption?.id ?? null,
+    section: assumption?.clause ?? rowOf(exchange.call)?.section ?? probe.place.section,
+    place: placeOf(exchange, fact, assumption, probe),
+    profilePath: profilePathOf(exchange, fact, isError),
+  };
+}
+
+const countsFrom0 = ({ name, facts }: Exchange) =>
+  name === 'upload-chunk/first-part' && facts['the first part'] === '0';
+
+/** The sandbox refuses the request. */
+const isRefusal = (exchange: Exchange) => exchange.facts['status'] !== undefined && !isSuccess(exchange);
+
+function assumptionOf(
+  exchange: Exchange,
+  other: Exchange,
+  fact: string,
+  seen: readonly Exchange[],
+): KnownAssumption | undefined {
+  const { call } = exchange;
+  if (isNote(exchange)) return namedBy(exchange) ?? ofCall(call, 'answer');
+  if (isRefusal(exchange)) {
+    if (/^(body|header\.content-type)/.test(fact)) return byId.get('error-body');
+    return fact === 'status' ? byId.get(askedBy[exchange.name] ?? labelOf(exchange.name)) : undefined;
+  }
+  // A header, such as that of a request id, is of no call.
+  if (fact.startsWith('header.') && fact !== 'header.content-type') return undefined;
+  const isRefused = fact === 'status' && !isSuccess(other);
+  if (call === null) return fact === 'status' ? namedBy(exchange) : undefined;
+  // Only what was taken before can be refused for what this request is made for.
+  if (isRefused && seen.slice(0, seen.indexOf(other)).some((one) => one.call === call && isSuccess(one)))
+    return namedBy(exchange);
+  if (isRefused && call === 'uploadChunk' && seen.some(countsFrom0)) return byId.get('first-part');
+  if (isRefused) return ofCall(call, 'request') ?? ofCall(call, 'answer');
+  const [, , own] = byFact.find(([calls, facts]) => calls.test(call) && facts.test(fact)) ?? [];
+  if (own) return byId.get(own);
+  const [, field = ''] = /^body\.([^.[]+)/.exec(fact) ?? [];
+  return rowOf(call)?.shownFields?.includes(field) ? undefined : ofCall(call, 'answer');
+}
+
+/** The file of a call's row, below `src`. */
+const fileOf = (call: WireCallName) =>
+  `contract/calls/${call.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.ts`;
+
+function placeOf(exchange: Exchange, fact: string, assumption: KnownAssumption | undefined, probe: Probe): Place {
+  const isOfCall =
+    assumption === undefined || rowOf(exchange.call)?.assumptions?.some(({ id }) => id === assumption.id);
+  if (assumption && !isOfCall) return { file: assumption.file, symbol: assumption.symbol, section: assumption.clause };
+  if (exchange.call === null) return probe.place;
+  const field = /^body\.(.+)$/.exec(fact)?.[1];
+  const symbol = field === undefined ? exchange.call : `${exchange.call}.response.${field}`;
+  return { file: fileOf(exchange.call), symbol, section: rowOf(exchange.call)?.section ?? '' };
+}
+
+function profilePathOf({ call }: Exchange, fact: string, isError: boolean): string | null {
+  const field = /^body\.(.+)$/.exec(fact)?.[1];
+  if (isError)
+    return field !== undefined && /^(error|code|requestId|details|expected)$/.test(field)
+      ? `errors.fields.${field}`
+      : null;
+  const row = rowOf(call);
+  if (call === null || !row) return null;
+  const root = field?.split(/[.[]/)[0];
+  if (root === undefined) return `calls.${call}`;
+  // Other fields have no name in a profile.
+  return wireCalls[call].response.includes(root) ? `calls.${call}.response.${root}` : null;
+}
+
+/** Names of the baseline's exchanges that show whether an assumption holds. */
+export function shownBy({ id, probe }: KnownAssumption, baseline: readonly Exchange[]): string[] {
+  const names = (isSo: (exchange: Exchange) => boolean) => baseline.filter(isSo).map(({ name }) => name);
+  const labelled = names((one) => labelOf(one.name) === id || askedBy[one.name] === id);
+  if (labelled.length > 0) return labelled;
+  const ofFact = byFact.filter(([, , own]) => own === id);
+  if (ofFact.length > 0) return names((one) => isSuccess(one) && ofFact.some(([calls]) => calls.test(one.call ?? '')));
+  if (id === 'error-body') return names(isRefusal);
+  const own = Object.entries(interfaceCalls).find(([, row]) =>
+    row.assumptions?.some((one) => one.id === id && one.about !== undefined),
+  );
+  const answers = own ? names((one) => one.call === own[0] && isSuccess(one)) : [];
+  if (answers.length > 0) return answers;
+  return names((one) => probeOf(one.name) === probe && (isSuccess(one) || isNote(one)));
+}
