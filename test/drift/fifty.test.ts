@@ -225,8 +225,8 @@ function renameAt(object: unknown, from: readonly string[], to: string): void {
 
 function withoutField(call: Call, field: string): void {
   if (call.route !== 'search' || !(field in call.sent)) return;
-  const { [field]: _, ...rest } = call.sent;
-  call.body = Buffer.from(JSON.stringify(rest));
+  const rest = Object.entries(call.sent).filter(([name]) => name !== field);
+  call.body = Buffer.from(JSON.stringify(Object.fromEntries(rest)));
 }
 
 /** A platform that counts from 0 takes part 0 as the sandbox's part 1. */
