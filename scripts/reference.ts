@@ -5,6 +5,8 @@ import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { laidOut } from './laid-out.ts';
 import { withAssumptions } from './reference/assumptions-table.ts';
+import { withCalls } from './reference/profile-table.ts';
+import { schemaFiles } from './reference/schemas.ts';
 import { withNeeds } from './reference/needs-table.ts';
 import { pageOfCommands } from './reference/commands-page.ts';
 import { pageOfErrors } from './reference/errors-page.ts';
@@ -29,6 +31,10 @@ const contract = '../contract.md';
 pages.set(contract, withAssumptions(await readFile(join(folder, contract), 'utf8')));
 const contributing = '../../CONTRIBUTING.md';
 pages.set(contributing, withNeeds(await readFile(join(folder, contributing), 'utf8')));
+const profile = '../wire-profile.md';
+pages.set(profile, withCalls(await readFile(join(folder, profile), 'utf8')));
+await mkdir(join(folder, '../schemas'), { recursive: true });
+for (const [name, text] of schemaFiles()) pages.set(`../schemas/${name}`, text);
 for (const [name, text] of pages) {
   const path = join(folder, name);
   const page = await laidOut(path, text);
@@ -38,7 +44,7 @@ for (const [name, text] of pages) {
 for (const name of await readdir(folder)) if (name.endsWith('.md') && !pages.has(name)) wrong.push(name);
 if (wrong.length > 0) {
   console.error(
-    `docs/reference, docs/contract.md or CONTRIBUTING.md differs from the code (${wrong.join(', ')}): run npm run lab -- scripts/reference.ts`,
+    `docs/reference, docs/schemas, docs/contract.md, docs/wire-profile.md or CONTRIBUTING.md differs from the code (${wrong.join(', ')}): run npm run lab -- scripts/reference.ts`,
   );
   process.exitCode = 1;
 }

@@ -97,6 +97,7 @@ export const appErrors = {
   unexpected_answer: ofDeveloper,
   connection_failed: ofPlatform,
   broken_answer: ofPlatform,
+  not_finished: ofPlatform,
   timeout: ofPlatform,
   unknown_error: { ...ofDeveloper, advice: null },
   internal_error: { ...ofDeveloper, advice: tryLater },
@@ -228,7 +229,7 @@ export const needsLaunch = (code: string): boolean => sessionCodes.some((session
 const ofTheApp: ReadonlySet<string> = new Set<AppErrorCode>([
   ...sessionCodes,
   'authentication_failed', 'unauthorized', 'permission_denied', 'redirect_refused', 'intermediary_refused',
-  'connection_failed', 'broken_answer', 'unexpected_answer', 'timeout', 'unknown_error', 'injected_fault', 'insufficient_storage',
+  'connection_failed', 'broken_answer', 'not_finished', 'unexpected_answer', 'timeout', 'unknown_error', 'injected_fault', 'insufficient_storage',
   'model_failed', 'model_not_there', 'no_platform', 'asset_origin_refused', 'asset_too_large', 'input_too_large',
   'work_disk_full', 'world_away', 'not_confined', 'no_container_engine', 'no_container_image', 'container_not_started',
   'no_fitting_worker', 'executor_lost', 'executor_away', 'executor_stopped', 'executor_failed', 'executor_answer_damaged', 'executor_differs',

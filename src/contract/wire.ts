@@ -33,13 +33,27 @@ export interface WireRequest {
   readonly body?: WireBody | undefined;
 }
 
+/** What stands above the body of an answer. */
+export interface AnswerHead {
+  readonly status: number;
+  /** Value of a header. Its name is in small letters. */
+  readonly header: (name: string) => string | undefined;
+}
+
+/** Thrown by a decoder for an answer that comes before its result. The client makes the same call again after a pause. */
+export class NotFinishedError extends KitError {
+  constructor(status: number) {
+    super('not_finished', `the platform has not finished yet (it answered ${status})`, { status: 502 });
+  }
+}
+
 /** A call on the wire: `encode` for what the app sends, `decode` for the 2xx body it gets. */
 export interface Call<Input, Output> {
   /** Name in metrics, traces and errors. */
   readonly endpoint: string;
   encode(input: Input): WireRequest;
-  /** Throws `z.ZodError` where a value that the app cannot do without is missing. */
-  decode(body: unknown): Output;
+  /** Throws `z.ZodError` where a value that the app cannot do without is missing, and `NotFinishedError` for an answer that comes before its result. */
+  decode(body: unknown, head?: AnswerHead): Output;
 }
 
 /** True for what can stand in an address as one segment of its path: not a dot or two, which would climb, and no half of a surrogate pair. */

@@ -5,6 +5,7 @@ import { Axios, isAxiosError } from 'axios';
 import * as z from 'zod';
 import {
   endpointsWhere,
+  NotFinishedError,
   type Call,
   type Content,
   type WireBody,
@@ -218,8 +219,9 @@ const isPlainText = ({ value }: Body, { header }: Answer) =>
 
 function decode<Output>(call: Call<never, Output>, body: Body, answer: Answer): Output {
   try {
-    return call.decode(body.value);
+    return call.decode(body.value, answer);
   } catch (error) {
+    if (error instanceof NotFinishedError) throw error;
     // A call that needs nothing of its answer has succeeded by the status.
     if (answeredInWords.has(call.endpoint) && isPlainText(body, answer)) {
       try {

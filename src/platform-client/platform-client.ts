@@ -17,7 +17,8 @@ import type {
   UploadFileChunkInput,
   WireProfile,
 } from '../contract/index.ts';
-import { assumedProfile, calls, endpointsWhere, inputNames } from '../contract/index.ts';
+import { assumedProfile, calls, endpointsWhere, inputNames, NotFinishedError } from '../contract/index.ts';
+import { abortableSleep } from './abortable-sleep.ts';
 import { listCollections, type CollectionEntry } from './browse-catalog.ts';
 import { downloadTo, fetchTo, type Download } from './download.ts';
 import { createHttpTransport, type HttpTransport } from './http-transport.ts';
@@ -63,6 +64,9 @@ export interface PlatformClientOptions {
 const longCalls = endpointsWhere(({ isLong }) => isLong === true);
 /** Calls that poll. The next poll takes the place of a repeat. */
 const polls = endpointsWhere(({ retries }) => retries === false);
+
+/** Longest time for which the client repeats a call that the platform has not finished. */
+const unfinishedMs = 15 * 60_000;
 
 /** Options of a call: a signal that ends it. */
 export interface CallOptions {
@@ -169,7 +173,28 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     secrets: string[],
   ) {
     const timeout = longCalls.has(call.endpoint) ? chunkTimeoutMs : timeoutMs;
-    return observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
+    return untilFinished(call.endpoint, signal, () =>
+      observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets })),
+    );
+  }
+
+  /** Makes a call again that the platform has taken and not finished. */
+  async function untilFinished<T>(
+    endpoint: string,
+    signal: AbortSignal | undefined,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    const giveUpAt = performance.now() + unfinishedMs;
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof NotFinishedError)) throw error;
+        if (performance.now() > giveUpAt)
+          throw new PlatformError(endpoint, 'not_finished', `was not finished within ${unfinishedMs / 60_000} minutes`);
+      }
+      await abortableSleep(profile.limits.pollIntervalMs.min, signal);
+    }
   }
 
   /** One try, told to whoever counts. */

@@ -8,6 +8,7 @@ export type TransportCode =
   | 'intermediary_refused'
   | 'unexpected_answer'
   | 'broken_answer'
+  | 'not_finished'
   | 'unknown_error';
 
 /** Request timeout, too early, too many requests (RFC 9110, RFC 8470, RFC 6585). */

@@ -118,7 +118,7 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
     );
     let acknowledgedParts = partNumber;
     try {
-      await options.calls.uploadChunk({ uploadId, key, partNumber, content }, options);
+      await options.calls.uploadChunk({ uploadId, key, partNumber, partCount: parts, content }, options);
     } catch (error) {
       // The platform knows better which part is next: an acknowledgement was lost, or a part.
       const expected =
@@ -135,10 +135,10 @@ async function sendAll(task: UploadTask, begun: UploadProgress, options: UploadO
 
 async function complete(
   { sizeBytes: fileSize, sourceType, facts = {} }: Pick<UploadTask, 'sizeBytes' | 'sourceType' | 'facts'>,
-  { uploadId, key }: UploadProgress,
+  { uploadId, key, partSizeBytes }: UploadProgress,
   options: CompletionOptions,
 ): Promise<CompletedUpload> {
-  const completion = { uploadId, key, fileSize, sourceType };
+  const completion = { uploadId, key, fileSize, sourceType, partCount: Math.ceil(fileSize / partSizeBytes) };
   const send = (body: CompleteUploadRequest) => options.calls.completeUpload(body, options);
   if (Object.keys(facts).length === 0) return send(completion);
   try {

@@ -11,7 +11,11 @@ const read = tolerant(response, []);
 /** Body of step 7, complete (spec 4.8). */
 export type CompleteUploadRequest = z.output<typeof request>;
 /** Input of step 7, complete (spec 4.8). */
-export type CompleteUploadInput = { token: string; completion: CompleteUploadRequest };
+export type CompleteUploadInput = {
+  token: string;
+  /** With the number of parts, for platforms that want it. */
+  completion: CompleteUploadRequest & { partCount?: number };
+};
 /** Answer to step 7, complete (spec 4.8). The size is in bytes. */
 export type CompletedUpload = z.output<typeof read>;
 
@@ -31,6 +35,7 @@ export const completeUpload = defineCall<CompleteUploadInput, CompletedUpload>()
   errors: { ...ofToken, ...noSession, ...ofBody, 500: 'Failed to complete upload' },
   example: completeFileUpload.example,
   isLong: true,
+  extraFields: ['partCount'],
   canFailInWork: true,
   needsNoField: true,
   body: 'completion',

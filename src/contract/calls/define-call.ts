@@ -68,6 +68,8 @@ export interface CallFacts {
   readonly retries?: boolean;
   /** True if a success may be plain text, because the client needs no field of the answer. Default false. */
   readonly needsNoField?: boolean;
+  /** Values of the input that the contract's wire does not carry, and a wire profile may. */
+  readonly extraFields?: readonly string[];
   /** Fields of the body that a wire profile can rename. Default: those of `request` and `fields`. */
   readonly bodyFields?: readonly string[];
   /** Fields of the answer that the section names, where it does not show the rest. */
@@ -115,8 +117,14 @@ export function inputNames({
   return names.filter((name) => name !== 'token');
 }
 
+/** The JSON body of the contract's wire. */
+function carriedBy(value: unknown, extraFields: readonly string[]): unknown {
+  if (extraFields.length === 0 || value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !extraFields.includes(name)));
+}
+
 function encodeCall(
-  { method, path, query, headers = {}, request, fields, fileField }: CallFacts,
+  { method, path, query, headers = {}, request, fields, fileField, extraFields = [] }: CallFacts,
   input: object,
   body: string | undefined,
 ): WireRequest {
@@ -132,7 +140,12 @@ function encodeCall(
     path: fillPath(path, textsOf(namesInPath(path))),
     ...(query && { query: textsOf(Object.keys(query.shape)) }),
     ...(carried.length > 0 && { headers: Object.fromEntries(carried) as Record<string, string> }),
-    body: bodyOf(values, request && (body === undefined ? input : values.get(body)), form, fileField),
+    body: bodyOf(
+      values,
+      request && carriedBy(body === undefined ? input : values.get(body), extraFields),
+      form,
+      fileField,
+    ),
   };
 }
 

@@ -15,6 +15,8 @@ export type UploadChunkInput = {
   key: string;
   /** From 1, without a gap. */
   partNumber: number;
+  /** Number of parts of the upload, for platforms that want it. */
+  partCount?: number;
   content: Content;
 };
 /** Answer to step 6, upload a chunk (spec 4.8). The size is in bytes. */
@@ -38,6 +40,7 @@ export const uploadChunk = defineCall<UploadChunkInput, UploadedChunk>()({
   errors: { ...ofToken, ...noSession, ...ofBody },
   example: { uploadId: 'up_3q2hH0b8QyW7yqv1mZJ5mA', key: 'uploads/3q2hH0b8QyW7yqv1mZJ5mA', partNumber: '1' },
   isLong: true,
+  extraFields: ['partCount'],
   needsNoField: true,
   assumptions: [
     {

@@ -1,7 +1,8 @@
-import { fillPath, type Call, type WireBody, type WireRequest } from '../wire.ts';
+import { fillPath, NotFinishedError, type Call, type WireBody, type WireRequest } from '../wire.ts';
 import { KitError } from '../kit-error.ts';
+import { limits } from '../limits.ts';
 import { assumedForm, changedForm, matchPath, setAt, valueAt, type WireForm } from './wire-form.ts';
-import { wireCallNames, wireCalls, type WireCallName } from './wire-calls.ts';
+import { wireCallNames, wireCalls, type AssumedCall, type WireCallName } from './wire-calls.ts';
 import type { CallChanges } from './call-changes.ts';
 import { readWireChanges, type WireChanges } from './wire-changes.ts';
 import { assumedProfile, type WireProfile } from './wire-profile.ts';
@@ -13,10 +14,14 @@ import { assumedProfile, type WireProfile } from './wire-profile.ts';
  */
 export function wireProfile(given: WireChanges): WireProfile {
   const changes = readWireChanges(given);
-  const { apiKey, pages, uploadsCollection, errors = {}, calls = {} } = changes;
+  const { apiKey, pages, uploadsCollection, errors = {}, calls = {}, ...rest } = changes;
+  const first = changes.limits?.firstPartNumber ?? limits.firstPartNumber;
   const changed = wireCallNames.map((name): [string, unknown] => {
     const call: Call<never, unknown> = assumedProfile.calls[name];
-    return [name, calls[name] ? changeCall(name, call, calls[name]) : call];
+    return [
+      name,
+      calls[name] || rest.itemId || first !== 1 ? changeCall(name, call, calls[name] ?? {}, { first, ...rest }) : call,
+    ];
   });
   return {
     name: changes.name,
@@ -25,7 +30,14 @@ export function wireProfile(given: WireChanges): WireProfile {
       : (key) => assumedProfile.authenticate(key),
     // Each call keeps the types of the assumed one: what is changed is how it stands on the wire.
     calls: Object.fromEntries(changed) as unknown as WireProfile['calls'],
-    decodeError: (status, body) => assumedProfile.decodeError(status, assumedError(body, errors)),
+    decodeError(status, body) {
+      const error = assumedProfile.decodeError(status, assumedError(body, errors));
+      return {
+        ...error,
+        code: error.code ?? errors.statuses?.[String(status)] ?? null,
+        expectedPart: error.expectedPart === null ? null : error.expectedPart + 1 - first,
+      };
+    },
     launchTokenField: changes.launchTokenField ?? assumedProfile.launchTokenField,
     pages: {
       approvals: pages?.approvals === undefined ? assumedProfile.pages.approvals : pages.approvals,
@@ -56,21 +68,58 @@ function itemPage(template: string | null | undefined): WireProfile['pages']['it
   return (collectionId, itemId) => fillPath(template, { collectionId, itemId });
 }
 
-function changeCall(name: WireCallName, call: Call<never, unknown>, changes: CallChanges): Call<never, unknown> {
+interface OfAllCalls {
+  /** Number of the first chunk on the wire. */
+  readonly first: number;
+  readonly itemId?: WireChanges['itemId'];
+}
+
+function changeCall(
+  name: WireCallName,
+  call: Call<never, unknown>,
+  changes: CallChanges,
+  { first, itemId }: OfAllCalls,
+): Call<never, unknown> {
   const [assumed, wanted] = [assumedForm(name), changedForm(name, changes)];
+  const { extra }: AssumedCall = wireCalls[name];
   return {
     endpoint: call.endpoint,
-    encode: (input) => encodeAs(wanted, assumed, call.encode(input)),
-    decode: (body) => call.decode(assumedAnswer(name, body, changes)),
+    encode(input) {
+      // They stand in the input, or in the member of it that is the body.
+      const given: readonly unknown[] = [input, ...Object.values(input)];
+      const extras = Object.fromEntries(
+        extra.map((field) => [field, given.map((part) => valueAt(part, field)).find((value) => value !== undefined)]),
+      );
+      return encodeAs(wanted, assumed, call.encode(input), { extras, first });
+    },
+    decode(body, head) {
+      if (head !== undefined && head.status === changes.unfinished) throw new NotFinishedError(head.status);
+      const answer = assumedAnswer(name, body, changes);
+      return call.decode(itemId === 'title' ? foundByTitle(answer) : answer, head);
+    },
   };
 }
 
+/** An item, or a list of them, whose ids are its titles. */
+function foundByTitle(answer: unknown): unknown {
+  if (answer === null || typeof answer !== 'object') return answer;
+  const { type, title, features }: { type?: unknown; title?: unknown; features?: unknown } = answer;
+  if (type === 'Feature' && typeof title === 'string') return { ...answer, id: title };
+  return Array.isArray(features) ? { ...answer, features: features.map(foundByTitle) } : answer;
+}
+
 /** A request of the assumed wire as it stands on the other. */
-function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): WireRequest {
+function encodeAs(
+  wanted: WireForm,
+  assumed: WireForm,
+  request: WireRequest,
+  { extras, first }: { readonly extras: Readonly<Record<string, unknown>>; readonly first: number },
+): WireRequest {
   const inPath = matchPath(assumed.path, request.path);
   // A path of no call, such as the root of the catalog, stays unchanged.
   if (inPath === null) return request;
-  const values: Record<string, unknown> = { ...inPath, ...request.query, ...fieldsOfBody(request.body) };
+  const values: Record<string, unknown> = { ...inPath, ...request.query, ...fieldsOfBody(request.body), ...extras };
+  if (values['partNumber'] !== undefined) values['partNumber'] = String(Number(values['partNumber']) + first - 1);
   for (const { field, place, name } of assumed.fields)
     if (place === 'header' && request.headers?.[name] !== undefined) values[field] = request.headers[name];
 
@@ -86,6 +135,10 @@ function encodeAs(wanted: WireForm, assumed: WireForm, request: WireRequest): Wi
     if (place === 'body') setAt(body, name, value);
     else (place === 'path' ? path : place === 'query' ? query : headers)[name] = asText(value);
   }
+  const hasBody = wanted.method !== 'GET' && !wanted.isRaw;
+  for (const [name, value] of Object.entries(wanted.constants))
+    if (hasBody) setAt(body, name, value);
+    else query[name] = asText(value);
   return {
     method: wanted.method,
     path: fillPath(wanted.path, path),
@@ -118,18 +171,21 @@ function fieldsOfBody(body: WireBody | undefined): Record<string, unknown> {
 }
 
 function bodyOf(
-  { isRaw }: WireForm,
+  { isRaw, file }: WireForm,
   body: WireBody | undefined,
   fields: Record<string, unknown>,
 ): WireBody | undefined {
   if (body?.kind === 'multipart') {
     if (isRaw) return { kind: 'raw', mediaType: 'application/octet-stream', content: body.file.content };
-    // Fields of a form are texts; here and below.
-    return { ...body, fields: fields as Record<string, string> };
+    return { ...body, fields: textsOf(fields), file: { ...body.file, field: file ?? body.file.field } };
   }
-  if (body?.kind === 'form') return { kind: 'form', fields: fields as Record<string, string> };
+  if (body?.kind === 'form') return { kind: 'form', fields: textsOf(fields) };
   return Object.keys(fields).length > 0 || body?.kind === 'json' ? { kind: 'json', value: fields } : body;
 }
+
+/** Fields of a form are texts. */
+const textsOf = (fields: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, asText(value)]));
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -137,13 +193,24 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 function assumedAnswer(name: WireCallName, body: unknown, { response }: CallChanges): unknown {
   if (!response || body === null || typeof body !== 'object') return body;
   const answer: Record<string, unknown> = { ...body };
-  for (const [field, change] of Object.entries(response)) {
-    const { name: path = field, values = {} } = typeof change === 'string' ? { name: change } : change;
-    const value = valueAt(body, path);
-    const [known] = Object.entries(values).find(([, word]) => word === value) ?? [];
-    answer[field] = known ?? value;
-  }
+  for (const [field, change] of Object.entries(response)) answer[field] = assumedValue(field, change, body);
   return wireCalls[name].response[0] === 'text' ? answer['text'] : answer;
+}
+
+type ResponseChange = NonNullable<CallChanges['response']>[string];
+
+function assumedValue(field: string, change: ResponseChange, body: object): unknown {
+  const { name: path = field, values = {}, join, as } = typeof change === 'string' ? { name: change } : change;
+  if (join) {
+    const texts = join.map((part) => valueAt(body, part)).filter((text) => typeof text === 'string' && text !== '');
+    return texts.length === 0 ? undefined : texts.join(' ');
+  }
+  const value = valueAt(body, path);
+  if (typeof value === 'number' && as === 'seconds') return value * 1_000;
+  if (typeof value === 'number' && as === 'seconds-from-now') return Date.now() + value * 1_000;
+  if (typeof value !== 'string') return value;
+  const word = value.toLowerCase();
+  return Object.entries(values).find(([, theirs]) => theirs.toLowerCase() === word)?.[0] ?? value;
 }
 
 function assumedError(body: unknown, { fields = {}, codes = {} }: NonNullable<WireChanges['errors']>): unknown {

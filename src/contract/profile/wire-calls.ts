@@ -19,6 +19,8 @@ export interface AssumedCall {
   readonly structured: readonly string[];
   /** The body is a form. */
   readonly isForm: boolean;
+  /** Values of the input that the contract's wire does not carry. */
+  readonly extra: readonly string[];
   /** Headers that carry fields. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -46,6 +48,7 @@ function assumed({ method, path, query, request, fields, headers = {}, response,
     response: row.answerFields ?? namesOf(response),
     structured: structured.filter((name) => name in all),
     isForm: fields !== undefined,
+    extra: row.extraFields ?? [],
     headers,
   };
 }

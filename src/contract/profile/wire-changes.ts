@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { didYouMean } from '../did-you-mean.ts';
+import { interfaceCalls } from '../calls.ts';
 import { KitError } from '../kit-error.ts';
 import { errorCodes } from '../error-codes.ts';
 import { callChanges, wireName, type CallChanges } from './call-changes.ts';
@@ -19,10 +20,14 @@ const limits = z
     tokenRenewalGraceMs: z.int().min(0),
     chunkBytes: positive,
     maxPartNumber: positive,
+    firstPartNumber: z.int().min(0).max(1),
   })
   .partial();
 
-const schema = z.strictObject({
+/** Schema of a wire profile as data. */
+export const wireChanges = z.strictObject({
+  /** For editors. */
+  $schema: z.string().optional(),
   name: z.string().min(1).max(100),
   apiKey: z.strictObject({ header: z.string().regex(headerName), prefix: z.string().max(100).default('') }).optional(),
   launchTokenField: wireName.optional(),
@@ -40,12 +45,18 @@ const schema = z.strictObject({
   refusedFields: z.array(z.enum(completionFields, `must be one of ${completionFields.join(', ')}`)).optional(),
   uploadsCollection: z.string().includes(':userId', 'must hold :userId').optional(),
   limits: limits.optional(),
+  /** The field of an item by which it is found. Default: `id`. */
+  itemId: z.enum(['id', 'title'], 'must be id or title').optional(),
   errors: z
     .strictObject({
       fields: z
         .partialRecord(z.enum(['error', 'code', 'requestId', 'details', 'expected', 'received']), wireName)
         .optional(),
       codes: z.partialRecord(z.enum(errorCodes), z.string()).optional(),
+      /** Our code for a status, where the platform has no word for it. */
+      statuses: z
+        .record(z.string().regex(/^[45]\d\d$/, 'must be a status of 400 to 599'), z.enum(errorCodes))
+        .optional(),
     })
     .optional(),
   calls: z.partialRecord(z.enum(wireCallNames as readonly [WireCallName, ...WireCallName[]]), callChanges).optional(),
@@ -55,7 +66,7 @@ const schema = z.strictObject({
  * Differences between a platform's wire and the one that the contract assumes. Plain data: it may stand in a JSON file, the app's
  * client is made of it (`wireProfile`), and the sandbox can speak it.
  */
-export type WireChanges = z.input<typeof schema>;
+export type WireChanges = z.input<typeof wireChanges>;
 
 /** Changes that no platform could have. Names each place and its rule. */
 export class WireChangesError extends KitError {
@@ -69,7 +80,7 @@ export class WireChangesError extends KitError {
 
 /** Checks what may have come from a file. Throws `WireChangesError`. */
 export function readWireChanges(value: unknown): WireChanges {
-  const read = schema.safeParse(value);
+  const read = wireChanges.safeParse(value);
   if (!read.success)
     throw new WireChangesError(
       read.error.issues.flatMap((issue) =>
@@ -88,25 +99,33 @@ export function readWireChanges(value: unknown): WireChanges {
 
 /** Names that a profile has at a place; none where they differ from call to call. */
 const namesAt: Readonly<Record<string, readonly string[]>> = {
-  '': Object.keys(schema.shape),
+  '': Object.keys(wireChanges.shape).filter((name) => name !== '$schema'),
   calls: wireCallNames,
   pages: ['approvals', 'item'],
   limits: Object.keys(limits.shape),
+  apiKey: ['header', 'prefix'],
+  errors: ['fields', 'codes', 'statuses'],
 };
 
+/** Names of a call's changes, whichever call it is. */
+const namesOfCall = Object.keys(callChanges.shape);
+
 function unknownKey(path: readonly PropertyKey[], key: string): string {
-  const known = namesAt[path.join('.')] ?? [];
+  const known = namesAt[path.join('.')] ?? (path[0] === 'calls' && path.length === 2 ? namesOfCall : []);
   const place = [...path, key].map(String).join('.').slice(0, 200);
   return known.length === 0
     ? `${place} is not known here`
     : `${place} is not known; known are ${known.join(', ')}${didYouMean(key, known)}`;
 }
 
+const hasFile = (name: WireCallName) => interfaceCalls[name]?.fileField !== undefined;
+
 function problemsOf(name: WireCallName, changes: CallChanges): string[] {
   const { path, request = {}, response = {} } = changes;
   const call: AssumedCall = wireCalls[name];
   const form = changedForm(name, changes);
   const fields = Object.keys(call.request);
+  const known = [...fields, ...call.extra];
   const unknown = (names: readonly string[], known: readonly string[], where: string) =>
     names
       .filter((name) => !known.includes(name))
@@ -122,13 +141,14 @@ function problemsOf(name: WireCallName, changes: CallChanges): string[] {
   const nested = fieldsWhere(({ place, name: wireName }) => call.isForm && place === 'body' && wireName.includes('.'));
   const partial = (path ?? '').split('/').filter((segment) => segment.includes(':') && !/^:[A-Za-z]+$/.test(segment));
   return [
-    ...unknown(Object.keys(request), fields, 'request'),
+    ...unknown(Object.keys(request), known, 'request'),
     ...unknown(Object.keys(response), call.response, 'response'),
-    ...unknown(inPath, fields, 'path'),
+    ...unknown(inPath, known, 'path'),
     ...intoBody.map((name) => `request.${name}: stands in the address, and cannot go into the body`),
     ...outOfBody.map((name) => `request.${name}: is no plain value, and cannot leave the body`),
     ...inBodyOfGet.map((name) => `request.${name}: stands in the body, and a GET has none`),
     ...(form.method === 'GET' && form.isRaw ? ['body: a GET has none'] : []),
+    ...(changes.file !== undefined && !hasFile(name) ? ['file: the request has none'] : []),
     ...nested.map((name) => `request.${name}: a form has no names with dots`),
     ...partial.map((segment) => `path: ${segment} must be a whole segment, such as /:token/`),
     ...lost.map((field) => `path: :${field} is missing, and request does not say where it goes instead`),

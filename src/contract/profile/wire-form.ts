@@ -1,3 +1,4 @@
+import { interfaceCalls } from '../calls.ts';
 import type { HttpMethod } from '../wire.ts';
 import { wireCalls, type AssumedCall, type FieldPlace, type WireCallName } from './wire-calls.ts';
 import type { CallChanges } from './call-changes.ts';
@@ -18,6 +19,10 @@ export interface WireForm {
   readonly fields: readonly WireField[];
   /** The file's bytes are the whole body. */
   readonly isRaw: boolean;
+  /** Name of the form's part that is the file; null if the request has none. */
+  readonly file: string | null;
+  /** Fields with a value that never changes. */
+  readonly constants: Readonly<Record<string, string | number | boolean>>;
 }
 
 /** Names of a path's `:name` segments. */
@@ -32,7 +37,7 @@ export function assumedForm(name: WireCallName): WireForm {
     place,
     name: headers[field] ?? field,
   }));
-  return { method, path, fields, isRaw: false };
+  return { method, path, fields, isRaw: false, file: interfaceCalls[name]?.fileField ?? null, constants: {} };
 }
 
 /** The call on the wire that `changes` describe. */
@@ -41,7 +46,11 @@ export function changedForm(name: WireCallName, changes: CallChanges): WireForm 
   const path = changes.path ?? assumed.path;
   const isRaw = changes.body === 'raw';
   const inPath = new Set(pathFieldsOf(path));
-  const fields = assumed.fields.map((before): WireField => {
+  const call: AssumedCall = wireCalls[name];
+  const extra = call.extra
+    .filter((field) => inPath.has(field) || changes.request?.[field] !== undefined)
+    .map((field): WireField => ({ field, place: 'body', name: field }));
+  const fields = [...assumed.fields, ...extra].map((before): WireField => {
     const { field } = before;
     if (inPath.has(field)) return { field, place: 'path', name: field };
     const change = changes.request?.[field];
@@ -50,7 +59,10 @@ export function changedForm(name: WireCallName, changes: CallChanges): WireForm 
     const place = isRaw && before.place === 'body' ? 'query' : before.place;
     return { field, place, name: change ?? before.name };
   });
-  return { method: changes.method ?? assumed.method, path, fields, isRaw };
+  return {
+    ...{ method: changes.method ?? assumed.method, path, fields, isRaw },
+    ...{ file: changes.file ?? assumed.file, constants: changes.constants ?? {} },
+  };
 }
 
 /** The values of a path's `:name` segments, decoded; null where it is another path. */

@@ -16,6 +16,8 @@ export interface WireLimits {
   readonly chunkBytes: number;
   /** Most chunks of one upload. */
   readonly maxPartNumber: number;
+  /** Number of the first chunk on the wire: 0 or 1. The app counts from 1. Default: 1. */
+  readonly firstPartNumber?: number;
 }
 
 /** The limits of spec section 8, and `limits` where it is silent. */
@@ -27,4 +29,5 @@ export const assumedLimits: WireLimits = {
   tokenRenewalGraceMs: limits.tokenRenewalGraceMs,
   chunkBytes: limits.chunkBytes,
   maxPartNumber: limits.maxPartNumber,
+  firstPartNumber: limits.firstPartNumber,
 };

@@ -119,6 +119,7 @@ function formParts(
   file.promise.catch(() => {});
   whole.promise.catch(() => {});
   let reading: Readable | null = null;
+  const missing = new Set(adapted?.demanded);
 
   function discard(error: unknown): void {
     file.reject(error);
@@ -132,10 +133,17 @@ function formParts(
 
   parser.on('field', (wireName, value, _isNameCut, isValueCut) => {
     const name = adapted?.fieldOf(wireName) ?? wireName;
+    missing.delete(wireName);
+    try {
+      value = adapted?.valueOf(wireName, value) ?? value;
+    } catch (error) {
+      return discard(error);
+    }
     if (name in fields || faults.repeated.has(name) || isValueCut) faults.repeated.add(name);
     else fields[name] = value;
   });
-  parser.on('file', (name, content, fileName: string | undefined) => {
+  parser.on('file', (wireName, content, fileName: string | undefined) => {
+    const name = adapted?.fieldOf(wireName) ?? wireName;
     content.on('error', () => {}); // `whole` has the reason, and there may be no reader yet
     if (name !== options.fileField) faults.misnamed.add(name);
     else faults.files += 1;
@@ -147,7 +155,7 @@ function formParts(
   parser.on('filesLimit', () => (faults.files += 1));
   for (const limit of ['fieldsLimit', 'partsLimit'] as const) parser.on(limit, () => (faults.isOverfull = true));
   parser.on('finish', () => {
-    const details = faults.details();
+    const details = [...faults.details(), ...[...missing].map((name) => ({ path: name, message: 'is required' }))];
     if (details.length === 0) return whole.resolve();
     options.onRefused?.(fields);
     file.reject(invalid(details));

@@ -25,8 +25,12 @@ export const fieldsOf = (req: Pick<Request, 'body'>): Record<string, unknown> =>
 export const formBody: RequestHandler = (req, res, next) => {
   const keepSingle = (error?: unknown) => {
     if (error) return next(error);
-    // Express gives its body the type `any`.
-    req.body = adaptedBody(req)?.read(req.body) ?? (req.body as unknown);
+    try {
+      // Express gives its body the type `any`.
+      req.body = adaptedBody(req)?.read(req.body) ?? (req.body as unknown);
+    } catch (refusal) {
+      return next(refusal);
+    }
     const repeated = Object.entries(fieldsOf(req)).filter(([, value]) => typeof value !== 'string');
     next(
       repeated.length > 0

@@ -10,8 +10,13 @@ const parse = express.json({ limit: limits.jsonBodyBytes, type: 'application/jso
 export const jsonBody: RequestHandler = (req, res, next) => {
   const spoken = adaptedBody(req);
   const read = (error?: unknown) => {
-    if (spoken && error === undefined) req.body = spoken.read(req.body);
-    next(error);
+    if (!spoken || error !== undefined) return next(error);
+    try {
+      req.body = spoken.read(req.body);
+    } catch (refusal) {
+      return next(refusal);
+    }
+    next();
   };
   if (!hasBody(req)) {
     req.body = {};

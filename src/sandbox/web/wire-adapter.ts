@@ -6,6 +6,7 @@ import {
   changedForm,
   fillPath,
   KitError,
+  limits,
   matchPath,
   setAt,
   valueAt,
@@ -30,8 +31,12 @@ export interface AdaptedBody {
   readonly isRaw: boolean;
   /** Fields that stood elsewhere, by the contract's names. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The contract's name of a form's field. */
+  /** The contract's name of a form's field, or of its file. */
   fieldOf(name: string): string;
+  /** The contract's value of a form's field. Throws 400 for a field that never changes and has another value. */
+  valueOf(name: string, value: string): string;
+  /** Names of fields that this wire demands beyond those of the contract. */
+  readonly demanded: readonly string[];
   /** A parsed JSON body, by the contract's names. */
   read(body: unknown): unknown;
 }
@@ -63,6 +68,9 @@ export function adaptWire(changes: WireChanges): RequestHandler {
   const calls = wireCallNames.map((name) => {
     return { name, assumed: assumedForm(name), form: changedForm(name, changes.calls?.[name] ?? {}) };
   });
+  const first = changes.limits?.firstPartNumber ?? limits.firstPartNumber;
+  /** Results that a client was told to wait for. */
+  const unfinished = new Set<unknown>();
   const isAt = ({ method, path }: WireForm, req: IncomingMessage, pathname: string) =>
     method === req.method && matchPath(path, pathname) !== null;
 
@@ -71,10 +79,11 @@ export function adaptWire(changes: WireChanges): RequestHandler {
     const url = new URL(req.url.replace(/^\/{2,}/, '/'), 'http://sandbox');
     const call = calls.find(({ form }) => isAt(form, req, url.pathname));
     const isGone = !call && calls.some(({ assumed }) => isAt(assumed, req, url.pathname));
-    if (call || url.pathname.startsWith('/public/')) answerAs(res, changes, call?.name);
+    if (call || url.pathname.startsWith('/public/')) answerAs(res, changes, call?.name, { first, unfinished });
     if (isGone) return pathNotFound(req, res, next);
     if (changes.apiKey) readKey(req, changes.apiKey, call !== undefined);
-    if (call && changes.calls?.[call.name]) rewrite(req, url, call.assumed, call.form);
+    if (call && (changes.calls?.[call.name] || first !== limits.firstPartNumber))
+      rewrite(req, url, call.assumed, call.form, first);
     next();
   };
 }
@@ -93,8 +102,19 @@ function readKey(
   } else if (isCall) delete req.headers[apiKeyHeader.toLowerCase()];
 }
 
-function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireForm): void {
+/** Numbers of parts as the contract counts them. */
+const counted = (field: string, value: string, first: number) =>
+  field === 'partNumber' && /^\d{1,9}$/.test(value) ? String(Number(value) + 1 - first) : value;
+
+function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireForm, first: number): void {
   const values = valuesOutsideBody(form, url, req.headers);
+  for (const [field, value] of Object.entries(values)) values[field] = counted(field, value, first);
+  const constants = Object.entries(form.constants);
+  if (req.method === 'GET' || form.isRaw)
+    for (const [name, value] of constants) {
+      requireConstant(name, url.searchParams.get(name), value);
+      url.searchParams.delete(name);
+    }
   const inBody = new Map(form.fields.flatMap(({ field, place, name }) => (place === 'body' ? [[field, name]] : [])));
   for (const { place, name } of form.fields) if (place === 'query') url.searchParams.delete(name);
   // Names of the contract have no meaning on this wire.
@@ -124,19 +144,38 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
   req.method = assumed.method;
   req.url = fillPath(assumed.path, path) + query;
   const fields = new Map([...inBody].map(([field, name]) => [name, field]));
+  // The contract's wire has no such value.
+  const isExtra = (field: string) => !assumed.fields.some((known) => known.field === field);
   spoken.set(req, {
     isRaw: form.isRaw,
     fields: elsewhere,
-    fieldOf: (name) => fields.get(name) ?? (inBody.has(name) ? `renamed ${name}` : name),
+    demanded: [
+      ...constants.map(([name]) => name),
+      ...[...inBody].flatMap(([field, name]) => (isExtra(field) ? [name] : [])),
+    ],
+    fieldOf(name) {
+      if (form.file !== null && name === form.file) return assumed.file ?? name;
+      return fields.get(name) ?? (inBody.has(name) || name === assumed.file ? `renamed ${name}` : name);
+    },
+    valueOf(name, value) {
+      const constant = form.constants[name];
+      if (constant !== undefined) requireConstant(name, value, constant);
+      return counted(fields.get(name) ?? name, value, first);
+    },
     read(body) {
       if (body !== null && typeof body !== 'object') return body;
       const read: Record<string, unknown> = { ...body };
+      for (const [name, value] of constants) {
+        requireConstant(name, valueAt(body, name), value);
+        delete read[name.split('.')[0] ?? ''];
+      }
       // Names of the contract that the wire does not have, and those of the wire, are no names here; then each has its value.
       for (const { field } of assumed.fields) delete read[field];
       for (const name of inBody.values()) delete read[name.split('.')[0] ?? ''];
       for (const [field, name] of inBody) {
         const value = valueAt(body, name);
-        if (value !== undefined) read[field] = value;
+        if (value !== undefined && !isExtra(field)) read[field] = value;
+        if (value === undefined && isExtra(field)) throw invalid([{ path: name, message: 'is required' }]);
       }
       for (const { field, name } of toHeaders) {
         if (typeof read[field] === 'string') req.headers[name.toLowerCase()] = read[field];
@@ -149,14 +188,36 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
   });
 }
 
-function answerAs(res: Response, { calls, errors }: WireChanges, name: WireCallName | undefined): void {
-  const response = (name && calls?.[name]?.response) ?? {};
+/** Throws 400 for another value. */
+function requireConstant(name: string, value: unknown, wanted: string | number | boolean): void {
+  if (String(value) !== String(wanted)) throw invalid([{ path: name, message: `must be ${wanted}` }]);
+}
+
+interface AnswerState {
+  /** Number of the first chunk on the wire. */
+  readonly first: number;
+  readonly unfinished: Set<unknown>;
+}
+
+function answerAs(
+  res: Response,
+  { calls, errors }: WireChanges,
+  name: WireCallName | undefined,
+  { first, unfinished }: AnswerState,
+): void {
+  const { response = {}, unfinished: status } = (name && calls?.[name]) ?? {};
   const send = res.send.bind(res);
   const isText = name !== undefined && wireCalls[name].response[0] === 'text';
   contextOf(res).translate = (body) => {
     // Express sends the JSON by `send`, which must not take it for a text.
     res.send = send;
-    return res.statusCode >= 400 ? asError(body, errors) : asAnswer(body, response);
+    if (res.statusCode >= 400) return asError(body, errors, first);
+    // The first answer about a file comes before its result, as on such a platform.
+    const fileId = isRecord(body) ? body['fileId'] : undefined;
+    if (status === undefined || fileId === undefined || unfinished.has(fileId)) return asAnswer(body, response);
+    unfinished.add(fileId);
+    res.status(status);
+    return { message: 'in progress' };
   };
   if (isText && Object.keys(response).length > 0)
     res.send = (body: unknown) => (typeof body === 'string' ? res.type('json').json({ text: body }) : send(body));
@@ -167,15 +228,26 @@ function asAnswer(body: unknown, response: NonNullable<CallChanges['response']>)
   const answer = { ...body };
   for (const field of Object.keys(response)) delete answer[field];
   for (const [field, change] of Object.entries(response)) {
-    const { name: path = field, values = {} } = typeof change === 'string' ? { name: change } : change;
+    const { name: path = field, values = {}, join, as } = typeof change === 'string' ? { name: change } : change;
     const value = body[field];
-    if (value !== undefined)
-      setAt(answer, path, typeof value === 'string' && Object.hasOwn(values, value) ? values[value] : value);
+    if (value === undefined) continue;
+    if (join && typeof value === 'string') {
+      const [head = '', ...words] = value.split(' ');
+      for (const [i, part] of join.entries()) setAt(answer, part, i === 0 ? head : i === 1 ? words.join(' ') : '');
+    } else if (as !== undefined && typeof value === 'string') setAt(answer, path, secondsOf(value, as));
+    else setAt(answer, path, typeof value === 'string' && Object.hasOwn(values, value) ? values[value] : value);
   }
   return answer;
 }
 
-function asError(body: unknown, { fields = {}, codes = {} }: NonNullable<WireChanges['errors']> = {}): unknown {
+const secondsOf = (instant: string, as: 'seconds' | 'seconds-from-now') =>
+  Math.round((Date.parse(instant) - (as === 'seconds' ? 0 : Date.now())) / 1_000);
+
+function asError(
+  body: unknown,
+  { fields = {}, codes = {} }: NonNullable<WireChanges['errors']> = {},
+  first: number,
+): unknown {
   if (body === null || typeof body !== 'object') return body;
   const error: Record<string, unknown> = { ...body };
   const answer = { ...error };
@@ -183,7 +255,8 @@ function asError(body: unknown, { fields = {}, codes = {} }: NonNullable<WireCha
   const own = error['code'];
   const code = typeof own === 'string' && hasKey(codes, own) ? codes[own] : own;
   for (const [field, path] of Object.entries({ code: 'code', ...fields })) {
-    const value = field === 'code' ? code : error[field];
+    const own = field === 'code' ? code : error[field];
+    const value = field === 'expected' && typeof own === 'number' ? own - 1 + first : own;
     if (value !== undefined) setAt(answer, path, value);
   }
   return answer;

@@ -96,7 +96,10 @@ const oneCase = z
   .refine(({ expect, refused }) => (expect === undefined) !== (refused === undefined), 'must have expect or refused');
 export type StepCase = z.output<typeof oneCase>;
 
-const stepCases = z.strictObject({
+/** Schema of `cases.json`. */
+export const stepCases = z.strictObject({
+  /** For editors. */
+  $schema: z.string().optional(),
   /**
    * Distance up to which other pixels affect a pixel. Next to a gap and at the raster's edges, the pixels within it are not
    * compared.

@@ -85,7 +85,11 @@ export class CallReader {
 
   async #read(passed: PassedCall, call: FoundCall): Promise<ObservedCall> {
     const { name, form } = call;
-    const { token, ...asked } = await readRequest(passed, call);
+    const { token, ...asked } = await readRequest(
+      passed,
+      call,
+      this.#profile.limits.firstPartNumber ?? limits.firstPartNumber,
+    );
     const told = this.#readAnswer(name, passed.answer);
     const { uploadId, key } = name === 'initiateUpload' ? told : asked;
     const isLate = (ms: number) => (name === 'getOperation' && ms >= leastLateMs ? ms : undefined);
@@ -178,7 +182,11 @@ interface Asked {
   readonly fileSize?: number;
 }
 
-async function readRequest({ headers, request, isRequestWhole }: PassedCall, { form, url }: FoundCall): Promise<Asked> {
+async function readRequest(
+  { headers, request, isRequestWhole }: PassedCall,
+  { form, url }: FoundCall,
+  first: number,
+): Promise<Asked> {
   const values: Record<string, unknown> = valuesOutsideBody(form, url, headers);
   const contentType = headers['content-type'] ?? '';
   let size: number | null = null;
@@ -189,16 +197,17 @@ async function readRequest({ headers, request, isRequestWhole }: PassedCall, { f
     size = fileBytes;
   } else Object.assign(values, bodyValues(form, parsed(request, contentType)));
   const text = (name: string) => (typeof values[name] === 'string' ? { [name]: values[name] } : {});
-  const number = (name: string) => {
+  const number = (name: string, more = 0) => {
     const value = values[name];
-    return /^\d{1,15}$/.test(String(value)) && value !== '' ? { [name]: Number(value) } : {};
+    return /^\d{1,15}$/.test(String(value)) && value !== '' ? { [name]: Number(value) + more } : {};
   };
   return {
     ...text('token'),
     ...text('operationId'),
     ...text('uploadId'),
     ...text('key'),
-    ...number('partNumber'),
+    // The contract counts from 1.
+    ...number('partNumber', 1 - first),
     ...number('fileSize'),
     // A request that was cut has no size.
     ...(size !== null && isRequestWhole && { size }),

@@ -1,0 +1,37 @@
+import { calls } from '../../src/contract/calls.ts';
+import { wireCallNames, wireCalls } from '../../src/contract/profile/wire-calls.ts';
+
+const [begin, end] = ['<!-- calls: made by npm run lab -- scripts/reference.ts -->', '<!-- calls end -->'];
+
+/** The page with every call and its fields between its marks, as a profile that changes nothing. Throws where the marks are not there. */
+export function withCalls(page: string): string {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/wire-profile.md needs the lines ${begin} and ${end}`);
+  const entries = wireCallNames.map((name) => {
+    const { method, path, request, response, extra } = wireCalls[name];
+    const asked = Object.entries(request).filter(([, place]) => place !== 'path');
+    const named = (fields: readonly string[]) => `{ ${fields.map((field) => `${field}: '${field}'`).join(', ')} }`;
+    return [
+      `    // ${calls[name].summary} (section ${calls[name].section})${extra.length > 0 ? `; also ${extra.join(', ')}` : ''}`,
+      `    ${name}: {`,
+      `      method: '${method}',`,
+      `      path: '${path}',`,
+      ...(asked.length === 0 ? [] : [`      request: ${named(asked.map(([field]) => field))},`]),
+      ...(response.length === 0 ? [] : [`      response: ${named(response)},`]),
+      '    },',
+    ].join('\n');
+  });
+  const example = [
+    '```ts',
+    "import { wireProfile } from '../index.ts';",
+    '',
+    'export default wireProfile({',
+    "  name: 'the contract itself',",
+    '  calls: {',
+    ...entries,
+    '  },',
+    '});',
+    '```',
+  ];
+  return `${page.slice(0, from)}${begin}\n\n${example.join('\n')}\n\n${page.slice(to)}`;
+}
