@@ -151,7 +151,17 @@ test('a new project holds the room, a README and a workflow, in fewer than 400 l
   const texts = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8')));
   expect(texts.reduce((lines, text) => lines + text.split('\n').length, 0)).toBeLessThan(400);
   expect(files.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['app.ts', 'profile.ts', 'README.md', 'test.yml', '.gitignore', 'scale.test.ts']),
+    expect.arrayContaining([
+      'app.ts',
+      'profile.ts',
+      'README.md',
+      'AGENTS.md',
+      'devcontainer.json',
+      'launch.json',
+      'test.yml',
+      '.gitignore',
+      'scale.test.ts',
+    ]),
   );
   const manifest = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as {
     name: string;

@@ -39,6 +39,11 @@ test('the site builds: every page, the files that pages link to, and an index fo
   // The browser draws diagrams.
   expect(await readFile(join(folder, 'explanation/run.html'), 'utf8')).toContain('<pre class="mermaid"');
   expect(built).toContain('repository/examples/certify.yml');
+  const forAssistants = await readFile(join(folder, 'llms.txt'), 'utf8');
+  const linked = [...forAssistants.matchAll(/^- \[.+?\]\(\/(.+?\.md)\)/gm)].map(([, page]) => page!);
+  expect(linked.length).toBeGreaterThan(30);
+  for (const page of linked)
+    expect(await readFile(join(folder, page), 'utf8')).toBe(await readFile(join(docs, page), 'utf8'));
   expect(built.filter((path) => path.includes('localSearchIndex')).length).toBeGreaterThan(0);
 });
 

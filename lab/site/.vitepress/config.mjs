@@ -1,5 +1,5 @@
 /** Shows `docs/` as a site: the sidebar is the list of pages in docs/README.md. `DOCS_BASE` is the path of the site, as `/1.0/` for one of several versions. */
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { env } from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const docs = join(root, 'docs');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const base = env.DOCS_BASE ?? '/';
+const description = 'Build, test and certify an app for the geospatial marketplace, on your machine.';
 /** Files that pages link to and that are no pages, by their path in the site. */
 const files = new Map();
 
@@ -25,6 +26,27 @@ function sidebar() {
     if (text) groups.at(-1).items.push({ text, link: `/${toIndex(link)}` });
   }
   return groups;
+}
+
+/** The pages for assistants, as https://llmstxt.org has it: groups, titles, and the text of each page beside its address. */
+function llmsText(outDir) {
+  const lines = [
+    '# Marketplace App Kit',
+    '',
+    `> ${description}`,
+    '',
+    readFileSync(join(root, 'AGENTS.md'), 'utf8').split('\n\n')[1],
+    '',
+  ];
+  for (const line of readFileSync(join(docs, 'README.md'), 'utf8').split('\n')) {
+    if (/^## /.test(line)) lines.push(line, '');
+    const [, title, path, rest = ''] = /^- \[(.+?)\]\((.+?\.md)\)(.*)$/.exec(line) ?? [];
+    if (title === undefined) continue;
+    lines.push(`- [${title}](${base}${path})${rest}`);
+    mkdirSync(dirname(join(outDir, path)), { recursive: true });
+    cpSync(join(docs, path), join(outDir, path));
+  }
+  return `${lines.join('\n')}\n`;
 }
 
 /** Turns a link of `page` into one of the site. Links that leave the folder lead to a copy of the file. */
@@ -46,7 +68,7 @@ export default defineConfig({
   cacheDir: '../../data/site-cache',
   base,
   title: 'Marketplace App Kit',
-  description: 'Build, test and certify an app for the geospatial marketplace, on your machine.',
+  description,
   lang: 'en',
   head: [['style', {}, '.vp-doc td img { min-width: 96px }']],
   rewrites: toIndex,
@@ -94,5 +116,6 @@ export default defineConfig({
       mkdirSync(dirname(join(outDir, name)), { recursive: true });
       cpSync(source, join(outDir, name), { recursive: true });
     }
+    writeFileSync(join(outDir, 'llms.txt'), llmsText(outDir));
   },
 });
