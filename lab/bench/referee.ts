@@ -31,7 +31,7 @@ const ways = {
       new URL('../../src/commands/certify.ts', import.meta.url),
       'referee',
       ['--upstream', upstream, '--port', '0'],
-      { NOTAIL: process.env['NOTAIL'] ?? '' },
+      {},
     ),
   'a proxy of pipes': () => startProcess(new URL('./peers/proxy.mjs', import.meta.url), 'peer', [upstream], {}),
 } as const;

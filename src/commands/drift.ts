@@ -100,8 +100,10 @@ export default defineCommand(import.meta, {
       }
       const found: Observations = 'exchanges' in other ? other : await observe(other, level);
       const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
-      const unmade = unmadeOf(found, seenLevel);
-      const unseen = unseenOf(expected, found);
+      // An app makes no probes, so what it did not ask is not missing.
+      const isObserved = record?.observed === true;
+      const unmade = isObserved ? [] : unmadeOf(found, seenLevel);
+      const unseen = isObserved ? [] : unseenOf(expected, found);
       // A record is of the probes that its release had.
       const isPartial = unmade.length > 0 || (record === null && unseen.length > 0);
       const report: DriftReport = {

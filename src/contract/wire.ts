@@ -33,17 +33,24 @@ export interface WireRequest {
   readonly body?: WireBody | undefined;
 }
 
-/** What stands above the body of an answer. */
+/** Status and headers of an answer. */
 export interface AnswerHead {
   readonly status: number;
-  /** Value of a header. Its name is in small letters. */
+  /** Value of a header. Its name is in lower case. */
   readonly header: (name: string) => string | undefined;
 }
 
 /** Thrown by a decoder for an answer that comes before its result. The client makes the same call again after a pause. */
 export class NotFinishedError extends KitError {
-  constructor(status: number) {
+  /** Status of the answer. */
+  readonly platformStatus: number;
+  /** The header `Retry-After` of the answer, as it came. */
+  readonly retryAfter: string | undefined;
+
+  constructor({ status, header }: AnswerHead) {
     super('not_finished', `the platform has not finished yet (it answered ${status})`, { status: 502 });
+    this.platformStatus = status;
+    this.retryAfter = header('retry-after');
   }
 }
 

@@ -15,8 +15,8 @@ import type { Exchange } from './target.ts';
 export interface Attribution {
   /** The assumption that does not hold; null where the specification itself says how it is. */
   readonly assumption: AssumptionId | null;
-  /** Section of the specification, or of the contract. */
-  readonly section: string;
+  /** Section of the specification, or of the contract, that says how it is. Null if none does. */
+  readonly section: string | null;
   readonly place: Place;
   /** In a wire profile, where one can say it: `calls.getOperation.response.status`. */
   readonly profilePath: string | null;
@@ -42,11 +42,13 @@ const askedBy: Readonly<Record<string, AssumptionId>> = {
 const namedBy = ({ name }: Exchange): KnownAssumption | undefined =>
   byId.get(askedBy[name] ?? labelOf(name)) ?? byId.get(probeOf(name));
 
+/** Calls that answer items; the items list is no call of the client. */
+const ofItems = /^(getItem|searchItems|)$/;
 /** Facts of answers by the assumption that they are, whichever call answers them. */
 const byFact: readonly (readonly [call: RegExp, fact: RegExp, AssumptionId])[] = [
-  [/^getItem$/, /^body\.properties\.(eo:bands|bands)/, 'item-bands'],
-  [/^getItem$/, /^body\.properties\.proj:shape/, 'item-shape'],
-  [/^getItem$/, /^body\.assets\.raster/, 'item-raster'],
+  [ofItems, /^body(\.features\[\])?\.properties\.(eo:bands|bands)/, 'item-bands'],
+  [ofItems, /^body(\.features\[\])?\.properties\.proj:shape/, 'item-shape'],
+  [ofItems, /^body(\.features\[\])?\.assets\.raster/, 'item-raster'],
   [/^listModels$/, /\.type$/, 'inference-types'],
   [/^(runInference|getInferenceStatus)$/, /^body\.status$/, 'inference-statuses'],
 ];
@@ -67,7 +69,7 @@ export function attributionOf(
   const probe = probes.find(({ id }) => id === probeOf(exchange.name)) as Probe; // every exchange is one of a probe
   return {
     assumption: assumption?.id ?? null,
-    section: assumption?.clause ?? rowOf(exchange.call)?.section ?? probe.place.section,
+    section: assumption?.clause ?? sectionOf(exchange, fact, probe),
     place: placeOf(exchange, fact, assumption, probe),
     profilePath: profilePathOf(exchange, fact, isError),
   };
@@ -75,6 +77,15 @@ export function attributionOf(
 
 const countsFrom0 = ({ name, facts }: Exchange) =>
   name === 'upload-chunk/first-part' && facts['the first part'] === '0';
+
+/** Section that shows a fact without an assumption. Headers are shown nowhere, and of refusals only those of section 7. */
+function sectionOf(exchange: Exchange, fact: string, probe: Probe): string | null {
+  if (fact.startsWith('header.')) return null;
+  const row = rowOf(exchange.call);
+  if (!isRefusal(exchange)) return row?.section ?? probe.place.section;
+  const isShown = row?.errors[Number(exchange.facts['status'])] != null;
+  return isShown || probe.place.section === '7' ? '7' : null;
+}
 
 /** The sandbox refuses the request. */
 const isRefusal = (exchange: Exchange) => exchange.facts['status'] !== undefined && !isSuccess(exchange);
@@ -94,14 +105,16 @@ function assumptionOf(
   // A header, such as that of a request id, is of no call.
   if (fact.startsWith('header.') && fact !== 'header.content-type') return undefined;
   const isRefused = fact === 'status' && !isSuccess(other);
-  if (call === null) return fact === 'status' ? namedBy(exchange) : undefined;
+  const [, , own] = byFact.find(([names, facts]) => names.test(call ?? '') && facts.test(fact)) ?? [];
+  if (own) return byId.get(own);
+  // The paths are the assumption, and so is all that they answer.
+  if (call === null)
+    return fact === 'status' || probeOf(exchange.name) === 'standard-paths' ? namedBy(exchange) : undefined;
   // Only what was taken before can be refused for what this request is made for.
   if (isRefused && seen.slice(0, seen.indexOf(other)).some((one) => one.call === call && isSuccess(one)))
     return namedBy(exchange);
   if (isRefused && call === 'uploadChunk' && seen.some(countsFrom0)) return byId.get('first-part');
   if (isRefused) return ofCall(call, 'request') ?? ofCall(call, 'answer');
-  const [, , own] = byFact.find(([calls, facts]) => calls.test(call) && facts.test(fact)) ?? [];
-  if (own) return byId.get(own);
   const [, field = ''] = /^body\.([^.[]+)/.exec(fact) ?? [];
   return rowOf(call)?.shownFields?.includes(field) ? undefined : ofCall(call, 'answer');
 }

@@ -58,8 +58,8 @@ const words: ReadonlySet<string> = new Set<string>([
 /** Fields whose texts are words of a list: what stands there must be one of them. */
 const wordFields = /(^|\.)(status|type|code|source_type|platform:source_type|layer_type)$/;
 
-/** Facts of an answer. Fields of arrays count together. */
-export function factsOf(answer: RawAnswer): Facts {
+/** Facts of an answer. Fields of arrays count together. `quotesWords`: an unknown word of a list is quoted (default: true). */
+export function factsOf(answer: RawAnswer, { quotesWords = true } = {}): Facts {
   const facts: Record<string, string> = { status: String(answer.status) };
   for (const [name, say] of Object.entries(toldHeaders)) {
     const value = answer.headers[name];
@@ -69,7 +69,11 @@ export function factsOf(answer: RawAnswer): Facts {
   if (json !== undefined) {
     const kinds = new Map<string, Set<string>>();
     walk(json, 'body', kinds);
-    for (const [path, found] of kinds) facts[path] = [...found].sort().join('|');
+    for (const [path, found] of kinds)
+      facts[path] = [...found]
+        .map((kind) => (quotesWords || !kind.startsWith('the word ') ? kind : 'another word'))
+        .sort()
+        .join('|');
   } else if (answer.body.length === 0) facts['body'] = 'empty';
   else
     facts['body'] = /^(https?):\/\/\S+$/.test(answer.body.subarray(0, 4096).toString('utf8').trim()) ? 'url' : 'bytes';

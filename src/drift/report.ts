@@ -105,7 +105,7 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
     for (const difference of own) {
       const others = alsoIn.get(difference) ?? [];
       lines.push(
-        `    ${difference.fact}: ${differenceInWords(difference)}${others.length === 0 ? '' : ` (also in ${namesOf(others)})`}`,
+        `    ${difference.fact}: ${differenceInWords(difference)}${others.length === 0 ? '' : ` (also in ${others.join(', ')})`}`,
       );
     }
     const places = [...new Set(own.map(({ place }) => `src/${place.file} (${place.symbol})`))];
@@ -114,9 +114,11 @@ export function reportText(report: DriftReport, exchanges: readonly Exchange[]):
       `    change ${places.join(', ')}${inProfile.length > 0 ? `; in a wire profile ${inProfile.join(', ')}` : ''}`,
     );
     const assumed = [...new Set(own.flatMap(({ assumption }) => assumption ?? []))];
-    const sections = [...new Set(own.flatMap(({ assumption, section }) => (assumption === null ? [section] : [])))];
+    const sections = [
+      ...new Set(own.flatMap(({ assumption, section }) => (assumption === null && section !== null ? [section] : []))),
+    ];
     lines.push(
-      `    ${assumed.length > 0 ? `assumption: ${assumed.join(', ')}` : `no assumption: section ${sections.join(', ')} of the specification says how it is. Report the difference to the platform or to the kit`}`,
+      `    ${assumed.length > 0 ? `assumption: ${assumed.join(', ')}` : sections.length > 0 ? `no assumption: section ${sections.join(', ')} of the specification says how it is. Report the difference to the platform or to the kit` : 'no assumption: neither the specification nor the contract says how it is'}`,
     );
     if (made) {
       lines.push(
@@ -152,7 +154,14 @@ function once(differences: readonly Difference[], exchanges: readonly Exchange[]
   const first = new Map<string, Difference>();
   for (const difference of differences) {
     const call = exchanges.find(({ name }) => name === difference.exchange)?.call ?? difference.exchange;
-    const key = JSON.stringify([call, difference.fact, difference.expected, difference.found, difference.assumption]);
+    const key = JSON.stringify([
+      call,
+      difference.fact,
+      difference.expected,
+      difference.found,
+      difference.assumption,
+      difference.verdict,
+    ]);
     const known = first.get(key);
     if (known) alsoIn.set(known, [...(alsoIn.get(known) ?? []), difference.exchange]);
     else first.set(key, difference);

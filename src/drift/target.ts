@@ -5,7 +5,9 @@ import {
   interfaceCalls,
   KitError,
   neededPermissions,
+  NotFinishedError,
   permissions,
+  type AnswerHead,
   type Permission,
   type WireCallName,
   type WireProfile,
@@ -84,6 +86,8 @@ const maxBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
 /** Redacting shorter names would remove ordinary words from a report. */
 const leastOfName = 3;
+/** Tries of a call that the platform has taken and not finished. */
+const maxUnfinished = 100;
 const [maxWaits, defaultWaitMs, longestWaitMs] = [5, 5_000, 120_000];
 
 /** Sends requests as they are, follows nothing, repeats nothing but what a rate limit refused, and keeps what was seen. */
@@ -125,21 +129,31 @@ export class Conversation {
     // Input and call belong together by the signature, which TypeScript does not follow into the profile.
     const wireCall = this.target.profile.calls[call] as {
       encode(input: unknown): WireRequest;
-      decode(body: unknown): unknown;
+      decode(body: unknown, head: AnswerHead): unknown;
     };
     const wire = wireCall.encode(input);
     const reads = (answer: RawAnswer) => {
       if (expect === 'refusal' || answer.status < 200 || answer.status > 299) return null;
       const json = jsonOf(answer);
       try {
-        usable = usesOf(wireCall.decode(json === undefined ? answer.body.toString('utf8') : json));
+        const head = { status: answer.status, header: (field: string) => answer.headers[field] };
+        usable = usesOf(wireCall.decode(json === undefined ? answer.body.toString('utf8') : json, head));
         return null;
       } catch (error) {
+        progress.isUnfinished = error instanceof NotFinishedError;
         return unreadableReason(error);
       }
     };
     let usable: Facts = {};
-    const answer = await this.send(name, await raw(wire), call, reads);
+    const progress = { isUnfinished: false };
+    let answer = await this.send(name, await raw(wire), call, reads);
+    // The profile says that the platform answers again when it has finished.
+    for (let tries = 1; progress.isUnfinished && tries < maxUnfinished; tries++) {
+      progress.isUnfinished = false;
+      this.exchanges.pop();
+      await sleep(this.target.pace.pollMs);
+      answer = await this.send(name, await raw(wire), call, reads);
+    }
     if (Object.keys(usable).length > 0) this.note(name, usable, call);
     return answer;
   }
@@ -193,7 +207,7 @@ export class Conversation {
           ? answer.body.toString('utf8')
           : `${answer.body.length} bytes`,
       ),
-      facts: factsOf(answer),
+      facts: factsOf(answer, { quotesWords: answerHolds === undefined }),
       unreadable,
       isOfApp: request.isOfApp ?? this.#isOfApp(call),
     });

@@ -24,7 +24,7 @@ import { downloadTo, fetchTo, type Download } from './download.ts';
 import { createHttpTransport, type HttpTransport } from './http-transport.ts';
 import { TokenKeeper, type IdentityTokenStore } from './identity-token.ts';
 import { PlatformError } from './platform-error.ts';
-import { defaultRetryPolicy, withRetries, type RetryPolicy } from './retry-policy.ts';
+import { defaultRetryPolicy, parseRetryAfter, withRetries, type RetryPolicy } from './retry-policy.ts';
 
 /** The least of a logger that the client asks for. It is never given a token, a key or an address. */
 export interface ClientLog {
@@ -163,7 +163,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     secrets: string[],
   ) {
     const attempt = () => sendOnce(call, input, signal, secrets);
-    return polls.has(call.endpoint) ? attempt() : repeat(attempt, signal);
+    return polls.has(call.endpoint) ? attempt() : untilFinished(call.endpoint, signal, () => repeat(attempt, signal));
   }
 
   function sendOnce<Input, Output>(
@@ -173,9 +173,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     secrets: string[],
   ) {
     const timeout = longCalls.has(call.endpoint) ? chunkTimeoutMs : timeoutMs;
-    return untilFinished(call.endpoint, signal, () =>
-      observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets })),
-    );
+    return observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
   }
 
   /** Makes a call again that the platform has taken and not finished. */
@@ -186,14 +184,16 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   ): Promise<T> {
     const giveUpAt = performance.now() + unfinishedMs;
     for (;;) {
+      let waitMs = profile.limits.pollIntervalMs.min;
       try {
         return await attempt();
       } catch (error) {
         if (!(error instanceof NotFinishedError)) throw error;
-        if (performance.now() > giveUpAt)
+        waitMs = Math.max(waitMs, Math.min(parseRetryAfter(error.retryAfter) ?? 0, retry.maxRetryAfterMs));
+        if (performance.now() + waitMs > giveUpAt)
           throw new PlatformError(endpoint, 'not_finished', `was not finished within ${unfinishedMs / 60_000} minutes`);
       }
-      await abortableSleep(profile.limits.pollIntervalMs.min, signal);
+      await abortableSleep(waitMs, signal);
     }
   }
 
@@ -208,7 +208,9 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     } catch (error) {
       if (!signal?.aborted)
         observe(
-          error instanceof PlatformError && error.platformStatus !== null ? String(error.platformStatus) : 'unanswered',
+          (error instanceof PlatformError || error instanceof NotFinishedError) && error.platformStatus !== null
+            ? String(error.platformStatus)
+            : 'unanswered',
         );
       throw error;
     }
@@ -242,11 +244,13 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     ): Promise<Output> => {
       const isPatient = !polls.has(wire.endpoint);
       // TypeScript does not put a type parameter together again from `Omit` and the field left out.
-      return keeper.use((token) => sendOnce(wire, { ...input, token } as Input, signal, [token]), {
-        repeat: (attempt) => (isPatient ? repeat(attempt, signal) : attempt()),
-        before: mayCall,
-        ...{ isPatient, signal },
-      });
+      const use = () =>
+        keeper.use((token) => sendOnce(wire, { ...input, token } as Input, signal, [token]), {
+          repeat: (attempt) => (isPatient ? repeat(attempt, signal) : attempt()),
+          before: mayCall,
+          ...{ isPatient, signal },
+        });
+      return isPatient ? untilFinished(wire.endpoint, signal, use) : use();
     };
 
     const methods = Object.entries<CallFacts & { readonly body?: string }>(calls)

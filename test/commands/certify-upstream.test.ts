@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { connect, createServer as createNetServer } from 'node:net';
 import { createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -34,7 +35,10 @@ async function listen(handler: RequestListener): Promise<string> {
 
 async function refereeOf(upstream: string, profile: WireProfile = assumedProfile) {
   const observation = new Observation(profile);
-  const { handler, close } = forwardTo(new URL(upstream), (passed) => observation.note(passed));
+  const { handler, close } = forwardTo(new URL(upstream), {
+    onBegun: () => observation.begin(),
+    onPassed: (passed) => observation.note(passed),
+  });
   const served = await serve(handler, { host: '127.0.0.1', port: 0, portSetting: '--port' });
   cleanUpLater(() => {
     close();
@@ -118,7 +122,7 @@ describe('what the platform does to a connection', () => {
   const token = 'a-token-of-a-launch';
   const path = `/public/external-app/operation/${token}?operationId=op`;
 
-  test('nothing listens: 502 with the reason, and the call counts as answered by it', async () => {
+  test('nothing listens: 502 with the reason, and the call counts as not answered', async () => {
     const { observation, url } = await refereeOf('http://127.0.0.1:1');
     const { status, body } = await exchange(`${url}${path}`, 'GET', ['Host', 'r']);
     expect([status, JSON.parse(body.toString())]).toEqual([
@@ -268,6 +272,8 @@ const call = (
     nextToken: null,
     facts: null,
     unreadable: null,
+    isUnfinished: false,
+    isUnread: false,
   },
   detail,
   ...more,
@@ -298,7 +304,7 @@ describe('launches', () => {
     );
     const { result, scenarios } = await observation.report('app', 'platform', null);
     expect(result).toBe('NOT_EXERCISED');
-    expect(scenarios[0]!.missing?.message).toContain('had begun before');
+    expect(scenarios[0]!.missing?.message).toContain('began unseen');
   });
 });
 
@@ -389,4 +395,185 @@ test.each([
   child.stderr.on('data', (bytes) => (said += String(bytes)));
   expect((await once(child, 'close'))[0]).toBe(1);
   expect(said).toMatch(message);
+});
+
+test('a taken port is said, and the command ends', async () => {
+  const platform = await listen((_req, res) => res.end());
+  const cli = join(projectRoot, 'bin/marketplace-app-kit.mjs');
+  const port = new URL(platform).port;
+  const child = spawn(process.execPath, [cli, 'certify', '--upstream', platform, '--port', port]);
+  let said = '';
+  child.stderr.on('data', (bytes) => (said += String(bytes)));
+  expect((await once(child, 'close'))[0]).toBe(1);
+  expect(said).toMatch(new RegExp(`port ${port} of 127.0.0.1 is in use`));
+});
+
+test('an app that refuses the launch is a finding, and the report is written', { timeout: 60_000 }, async () => {
+  const platform = await listen((_req, res) => res.end());
+  const app = await listen((_req, res) => res.writeHead(500).end());
+  const file = join(await testFolder(), 'report.json');
+  const cli = join(projectRoot, 'bin/marketplace-app-kit.mjs');
+  const args = ['certify', '--upstream', platform, '--port', '0', '--launch-url', `${app}/launch`, '--json', file];
+  const child = spawn(process.execPath, [cli, ...args], {
+    env: { ...process.env, PLATFORM_TOKEN: 'a-token-of-16-characters' },
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said += String(bytes)));
+  expect((await once(child, 'close'))[0]).toBe(1);
+  expect(said).toMatch(/the app answered the launch with 500/);
+  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ scenarios: [] });
+});
+
+test('what no profile knows, and what is no address, is counted and harms nothing', async () => {
+  const platform = await listen((_req, res) => res.writeHead(404).end());
+  const { observation, url } = await refereeOf(platform);
+  for (const path of ['/public/elsewhere', '/%', '//', '/public/external-app/user/%E0%A4/detail'])
+    expect((await exchange(`${url}${path}`, 'GET', ['Host', 'r'])).status).toBe(404);
+  const socket = connect(Number(new URL(url).port), '127.0.0.1', () =>
+    socket.write('GET http://[/ HTTP/1.1\r\nHost: r\r\nConnection: close\r\n\r\n'),
+  );
+  await once(socket.resume(), 'close');
+  await expect.poll(() => [...observation.unknown.values()].reduce((sum, count) => sum + count, 0)).toBe(5);
+  expect(observation.calls).toEqual([]);
+});
+
+test('a POST without a body has no chunks', async () => {
+  let seen: string[] = [];
+  const platform = await listen((req, res) => {
+    seen = req.rawHeaders;
+    res.end('{}');
+  });
+  const { url } = await refereeOf(platform);
+  const socket = connect(Number(new URL(url).port), '127.0.0.1', () =>
+    socket.write('POST /public/external-app/token/t/renew HTTP/1.1\r\nHost: r\r\nConnection: close\r\n\r\n'),
+  );
+  await once(socket.resume(), 'close');
+  expect(seen.join(' ')).toMatch(/content-length 0/i);
+  expect(seen.join(' ')).not.toMatch(/chunked/i);
+});
+
+test('an operation of another launch does not make a launch one that began unseen', () => {
+  const [, second] = launchesOf([
+    call(0, 'createOperation', { operationId: 'a' }),
+    call(10, 'createOperation', { operationId: 'b' }, { token: 't2' }),
+    call(20, 'getOperation', { operationId: 'a', operationStatus: 'REQUESTED' }, { token: 't2' }),
+  ]);
+  expect([second!.isWhole, second!.calls[1]!.detail.foreign]).toEqual([true, 'operation']);
+});
+
+test('a completion that is not finished is no file', async () => {
+  const observation = new Observation(assumedProfile);
+  observation.calls.push(
+    call(0, 'createOperation', { operationId: 'a' }),
+    call(10, 'getOperation', { operationId: 'a', operationStatus: 'APPROVED' }),
+    call(20, 'initiateUpload', { operationId: 'a', uploadId: 'u', key: 'k' }),
+    call(30, 'completeUpload', { uploadId: 'u', key: 'k', fileSize: 1 }, { status: 202, isUnfinished: true }),
+  );
+  const { scenarios } = await observation.report('app', 'platform', null);
+  expect(scenarios[0]!.missing?.message).toContain('no file was completed');
+  expect(driftRecordOf(observation.calls).exchanges).toEqual([]);
+});
+
+describe('a right app is not accused', () => {
+  const verdict = async (calls: readonly ObservedCall[], nth = 0) => {
+    const observation = new Observation(assumedProfile);
+    observation.calls.push(...calls);
+    const { scenarios } = await observation.report('app', 'platform', null);
+    return scenarios[nth]!.rules.filter(({ result }) => result === 'failed').map(({ rule }) => rule);
+  };
+  const flow = (token: string, from: number, operationId: string, uploadId: string, key: string) => [
+    call(from, 'createOperation', { operationId }, { token }),
+    call(from + 10, 'getOperation', { operationId, operationStatus: 'APPROVED' }, { token }),
+    call(from + 20, 'initiateUpload', { operationId, uploadId, key }, { token }),
+    call(from + 30, 'uploadChunk', { uploadId, key, partNumber: 1, size: 1 }, { token }),
+    call(from + 40, 'completeUpload', { uploadId, key, fileSize: 1, fileId: 'f' }, { token }),
+  ];
+
+  test('whose launches get the same key, or the same operation again', async () => {
+    const keys = [...flow('t1', 0, 'a', 'u1', 'user/result.tif'), ...flow('t2', 5, 'b', 'u2', 'user/result.tif')];
+    expect([await verdict(keys, 0), await verdict(keys, 1)]).toEqual([[], []]);
+    const operations = [...flow('t1', 0, 'a', 'u1', 'k1'), ...flow('t2', 100, 'a', 'u2', 'k2')];
+    expect([await verdict(operations, 0), await verdict(operations, 1)]).toEqual([[], []]);
+  });
+
+  test('of whose launch only refused calls were seen', async () => {
+    const refused = { status: 503 };
+    expect(await verdict([call(0, 'initiateUpload', { operationId: 'a' }, refused)])).toEqual([]);
+    expect(
+      await verdict([call(0, 'uploadChunk', { uploadId: 'u', key: 'k', partNumber: 3, size: 1 }, refused)]),
+    ).toEqual([]);
+  });
+
+  test('whose renewals ran in parallel', async () => {
+    const calls = [
+      call(0, 'createOperation', { operationId: 'a' }),
+      call(10, 'renewToken', {}, { nextToken: 'b' }),
+      call(11, 'renewToken', {}, { nextToken: 'c' }),
+      call(20, 'renewToken', {}, { token: 'c', nextToken: 'd' }),
+      call(30, 'getOperation', { operationId: 'a', operationStatus: 'REQUESTED' }, { token: 'd' }),
+      call(3_000, 'getOperation', { operationId: 'a', operationStatus: 'REQUESTED' }, { token: 'b' }),
+    ];
+    expect(await verdict(calls)).toEqual([]);
+  });
+
+  test('whose chunks have a content coding', async () => {
+    const [create, poll, initiate, , complete] = flow('t1', 0, 'a', 'u', 'k');
+    const chunk = call(30, 'uploadChunk', {}, { isUnread: true });
+    expect(await verdict([create!, poll!, initiate!, chunk, complete!])).toEqual([]);
+  });
+});
+
+test('a chunk that no platform got is not sent', async () => {
+  const { observation, url } = await refereeOf('http://127.0.0.1:1');
+  const form = chunkForm({ uploadId: 'u', key: 'k', partNumber: 1, file: someBytes(10) });
+  await fetch(`${url}/public/external-app/file/t/upload/chunk`, { method: 'POST', body: form });
+  await expect.poll(() => observation.calls.length).toBe(1);
+  expect(observation.calls[0]).toMatchObject({ status: null, delivered: false, detail: { partNumber: 1 } });
+  expect(observation.calls[0]!.detail.size).toBeUndefined();
+});
+
+test('secrets that stand where they do not belong are not kept', async () => {
+  const [token, key] = ['a-token-of-a-launch-0123456789', 'an-api-key-0123456789'];
+  const platform = await listen((_req, res) => {
+    res
+      .writeHead(200, { 'Content-Type': 'application/json' })
+      .end(JSON.stringify({ code: 'SECRETTOKEN-abcdefghijklmnop', token: 'x' }));
+  });
+  const { observation, url } = await refereeOf(platform);
+  const headers = ['Host', 'r', 'X-API-KEY', key];
+  await exchange(`${url}/public/external-app/user/${token}/detail`, 'GET', headers);
+  await exchange(`${url}/public/external-app/operation/op-1?operationId=${token}`, 'GET', headers);
+  await exchange(`${url}/public/external-app/operation/${token}?operationId=${key}`, 'GET', headers);
+  await exchange(`${url}/public/external-app/token/${token}/renew`, 'POST', [...headers, 'Content-Length', '0']);
+  await expect.poll(() => observation.calls.length).toBe(4);
+  const kept = JSON.stringify([await observation.report('app', 'platform', null), driftRecordOf(observation.calls)]);
+  for (const secret of [token, key, 'SECRETTOKEN']) expect(kept).not.toContain(secret);
+});
+
+test('a platform that changes the protocol, or lets the client wait before it sends', async () => {
+  const switching = createNetServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.write('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'));
+  }).listen(0, '127.0.0.1');
+  await once(switching, 'listening');
+  cleanUpLater(() => void switching.close());
+  const first = await refereeOf(`http://127.0.0.1:${(switching.address() as AddressInfo).port}`);
+  await expect(exchange(`${first.url}/any`, 'GET', ['Host', 'r'])).rejects.toThrow(/hang up|ECONNRESET/);
+});
+
+test('a launch address with the token in it is refused, and not shown', async () => {
+  const cli = join(projectRoot, 'bin/marketplace-app-kit.mjs');
+  const args = [
+    'certify',
+    '--upstream',
+    'http://127.0.0.1:1',
+    '--launch-url',
+    'http://127.0.0.1:2/launch?token=SECRET-0123',
+  ];
+  const child = spawn(process.execPath, [cli, ...args]);
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said += String(bytes)));
+  expect((await once(child, 'close'))[0]).toBe(1);
+  expect(said).toMatch(/--launch-url must be the address without \?token=: give the token in PLATFORM_TOKEN/);
+  expect(said).not.toContain('SECRET-0123');
 });

@@ -1,46 +1,25 @@
 /** Differences of a platform that a wire profile says as data: what goes out, what is read, and a sandbox that speaks it. */
 import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import {
+  assumedForm,
   assumedProfile,
+  changedForm,
   NotFinishedError,
   wireCallNames,
-  wireCalls,
   wireProfile,
   type CallChanges,
-  type WireChanges,
 } from '../../src/contract/index.ts';
+import { projectRoot } from '../support/folders.ts';
+import { strangeProfile } from '../support/strange-profile.ts';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
 import { chunkForm, startSandbox } from '../support/sandbox.ts';
 
-const strange = {
-  name: 'strange',
-  itemId: 'title',
-  limits: { firstPartNumber: 0 },
-  errors: { statuses: { '410': 'token_expired' } },
-  calls: {
-    userDetail: { response: { id: 'data.uid', name: { join: ['data.first', 'data.last'] } } },
-    createOperation: {
-      constants: { operationType: 'PROCESSING', 'meta.version': 2 },
-      request: { name: 'title' },
-      response: { operationId: 'id', expiresAt: { name: 'expires_in', as: 'seconds-from-now' } },
-    },
-    getOperation: {
-      constants: { verbose: true },
-      response: {
-        status: {
-          name: 'state',
-          values: { REQUESTED: 'open', APPROVED: 'Granted', REJECTED: 'denied', EXPIRED: 'late' },
-        },
-        expiresAt: { as: 'seconds' },
-      },
-    },
-    uploadChunk: { file: 'chunk', constants: { kind: 'part' }, request: { partCount: 'totalParts' } },
-    completeUpload: { request: { partCount: 'totalParts' }, unfinished: 202 },
-  },
-} as const satisfies WireChanges;
-
 const content = { sizeBytes: 1, open: () => [] as unknown as AsyncIterable<Uint8Array> };
-const profile = wireProfile(strange);
+const profile = wireProfile(strangeProfile);
 const { calls } = profile;
 
 describe('a request', () => {
@@ -142,7 +121,7 @@ test(
 );
 
 test('a sandbox that speaks it refuses what lacks it', async () => {
-  const sandbox = await startSandbox({ profile: wireProfile(strange) });
+  const sandbox = await startSandbox({ profile: wireProfile(strangeProfile) });
   const { token } = await sandbox.launch();
   const create = (body: object) => sandbox.app('POST', `/operation/${token}`, { body });
   expect((await create({ title: 'n', operationType: 'OTHER', meta: { version: 2 } })).body.details).toEqual([
@@ -164,30 +143,56 @@ test('a sandbox that speaks it refuses what lacks it', async () => {
   expect((await chunk(chunkForm({ ...whole, kind: 'whole', chunk: file }))).body.details).toEqual([
     { path: 'kind', message: 'must be part' },
   ]);
-  expect((await chunk(chunkForm({ ...whole, file }))).status).toBe(400);
+  const misnamed = await chunk(chunkForm({ ...whole, file }));
+  expect(misnamed.body.details[0]?.message).toContain(`file part is called "file", and must be called "chunk"`);
+  expect((await chunk(chunkForm({ ...whole, totalParts: 'banana', chunk: file }))).body.details).toEqual([
+    { path: 'totalParts', message: 'must be the number of parts' },
+  ]);
+  expect((await chunk(chunkForm({ ...whole, constructor: 'x', chunk: file }))).body.details).not.toEqual(
+    expect.arrayContaining([expect.objectContaining({ path: 'constructor' })]),
+  );
+  expect((await create({ title: 'n', operationType: { toString: 1 }, meta: { version: 2 } })).status).toBe(400);
+  expect((await create({ title: 'n', operationType: ['PROCESSING'], meta: { version: 2 } })).status).toBe(400);
+  expect((await create({ title: 'n', operationType: 'PROCESSING', meta: { version: '2' } })).status).toBe(400);
+  const socket = connect(Number(new URL(sandbox.url).port), '127.0.0.1', () =>
+    socket.write('GET http://a:99999/ HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n'),
+  );
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  expect(head.toString()).toMatch(/^HTTP\/1\.1 4\d\d /);
+  socket.destroy();
   expect((await sandbox.app('GET', `/operation/${token}?operationId=o`)).body.details).toEqual([
     { path: 'verbose', message: 'must be true' },
   ]);
   expect((await chunk(chunkForm({ ...whole, chunk: file }))).status).toBe(200);
 });
 
-test('a profile that names every call and field as they are changes nothing', () => {
-  const same = Object.fromEntries(
-    wireCallNames.map((name): [string, CallChanges] => {
-      const { method, path, request, response } = wireCalls[name];
-      const inBody = Object.entries(request).filter(([, place]) => place === 'body' || place === 'query');
-      const names = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, field]));
-      return [name, { method, path, request: names(inBody.map(([field]) => field)), response: names(response) }];
-    }),
-  );
-  const identity = wireProfile({ name: 'same', calls: same });
-  const operation = { token: 't', idempotencyKey: 'k', operation: { name: 'n', parameters: { a: 1 } } };
-  expect(identity.calls.createOperation.encode(operation)).toMatchObject({
-    ...assumedProfile.calls.createOperation.encode(operation),
-    query: {},
-  });
+test('the profile of docs/wire-profile.md, which has every call and field, changes nothing', async () => {
+  const page = await readFile(join(projectRoot, 'docs/wire-profile.md'), 'utf8');
+  const [, text = ''] =
+    /<!-- calls: [^>]+-->\s+```ts\s+import [^\n]+\s+export default wireProfile\(([\s\S]+?)\);\s+```/.exec(page) ?? [];
+  const { default: changes } = (await import(`data:text/javascript,export default ${encodeURIComponent(text)}`)) as {
+    default: { calls: Record<string, CallChanges> };
+  };
+  expect(Object.keys(changes.calls)).toEqual(wireCallNames);
+  for (const name of wireCallNames) expect(changedForm(name, changes.calls[name]!), name).toEqual(assumedForm(name));
+  const identity = wireProfile({ ...changes, name: 'same' });
   const answer = { operationId: 'o', status: 'APPROVED' };
   expect(identity.calls.getOperation.decode(answer)).toEqual(assumedProfile.calls.getOperation.decode(answer));
+});
+
+test('constants leave the parameters of the caller as they are', () => {
+  const parameters = { a: 1 };
+  const { calls: own } = wireProfile({
+    name: 'p',
+    calls: { createOperation: { constants: { 'parameters.kind': 'x' } } },
+  });
+  const { body } = own.createOperation.encode({
+    token: 't',
+    idempotencyKey: 'k',
+    operation: { name: 'n', parameters },
+  });
+  expect(body).toMatchObject({ value: { parameters: { a: 1, kind: 'x' } } });
+  expect(parameters).toEqual({ a: 1 });
 });
 
 test.each<[changes: object, message: RegExp]>([
@@ -197,6 +202,11 @@ test.each<[changes: object, message: RegExp]>([
   [{ calls: { getItem: { file: 'f' } } }, /calls\.getItem\.file: the request has none/],
   [{ calls: { createOperation: { request: { partCount: 'n' } } } }, /createOperation\.request: there is no field partCount/],
   [{ limits: { firstPartNumber: 2 } }, /limits\.firstPartNumber/],
+  [{ calls: { getOperation: { response: { status: { vals: {} } } } } }, /response\.status.*(is not known; known are name, values, join, as|must be the name of a field)/],
+  [{ calls: { getOperation: { request: { operationId: { inn: 'query', name: 'x' } } } } }, /request\.operationId.*(known are in, name|must be the name of a field, or \{in, name\})/],
+  [{ errors: { fields: { mesage: 'm' } } }, /errors\.fields\.mesage is not known; known are error, code/],
+  [{ calls: { userDetail: { response: { name: { join: ['a', 'b'], name: 'c' } } } } }, /join stands alone/],
+  [{ calls: { createOperation: { unfinished: 202 } } }, /unfinished: only completeUpload and completeFileUpload/],
   [{ calls: { createOperation: { request: { nam: 'x' } } } }, /there is no field nam; known are/],
 ])('%j is refused with the valid names', (changes, message) => {
   expect(() => wireProfile({ name: 'wrong', ...changes })).toThrow(message);

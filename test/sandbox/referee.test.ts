@@ -52,7 +52,10 @@ async function stage(options: { renewPolicy?: 'extend' | 'rotate' } = {}): Promi
   const now = () => Date.now() + offset;
   const platform = await startSandbox({ machineNow: now });
   const observation = new Observation(assumedProfile);
-  const { handler, close } = forwardTo(new URL(platform.url), (passed) => observation.note(passed), now);
+  const { handler, close } = forwardTo(new URL(platform.url), {
+    ...{ onBegun: () => observation.begin(), onPassed: (passed) => observation.note(passed) },
+    now,
+  });
   const referee = await serve(handler, { host: '127.0.0.1', port: 0, portSetting: '--port' });
   cleanUpLater(() => {
     close();

@@ -11,6 +11,8 @@ export const knownDifferences: z.ZodType<KnownDifference[]> = z.array(
 export const recording = z.object({
   format: z.literal('marketplace-drift-record/1'),
   level: z.enum(levels),
+  /** The record holds an app's own calls, and not the probes. */
+  observed: z.boolean().optional(),
   missing: z.record(z.string(), z.string()),
   exchanges: z.array(
     z.object({

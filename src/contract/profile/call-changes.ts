@@ -5,15 +5,20 @@ export const wireName = z.string().regex(/^[^\s/?#&=]{1,200}$/, 'must be the nam
 const requestField = z.union([wireName, z.strictObject({ in: z.enum(['query', 'header', 'body']), name: wireName })]);
 const responseField = z.union([
   wireName,
-  z.strictObject({
-    name: wireName.optional(),
-    /** Our words to the platform's, in any case. */
-    values: z.record(z.string(), z.string()).optional(),
-    /** Fields whose texts make ours, with a space between them. */
-    join: z.array(wireName).min(2).max(5).optional(),
-    /** A time in seconds since 1970, or in seconds from now. Other usual forms of a time need no word. */
-    as: z.enum(['seconds', 'seconds-from-now'], 'must be seconds or seconds-from-now').optional(),
-  }),
+  z
+    .strictObject({
+      name: wireName.optional(),
+      /** Our words to the platform's, in any case. */
+      values: z.record(z.string(), z.string()).optional(),
+      /** Fields whose texts make ours, with a space between them. */
+      join: z.array(wireName).min(2).max(5).optional(),
+      /** A time in seconds since 1970, or in seconds from now. Other usual forms of a time need no word. */
+      as: z.enum(['seconds', 'seconds-from-now'], 'must be seconds or seconds-from-now').optional(),
+    })
+    .refine(
+      ({ join, name, values, as }) => !join || (!name && !values && !as),
+      'join stands alone: it has neither name nor values nor as',
+    ),
 ]);
 
 export const callChanges = z.strictObject({

@@ -93,7 +93,7 @@ function changeCall(
       return encodeAs(wanted, assumed, call.encode(input), { extras, first });
     },
     decode(body, head) {
-      if (head !== undefined && head.status === changes.unfinished) throw new NotFinishedError(head.status);
+      if (head !== undefined && head.status === changes.unfinished) throw new NotFinishedError(head);
       const answer = assumedAnswer(name, body, changes);
       return call.decode(itemId === 'title' ? foundByTitle(answer) : answer, head);
     },

@@ -10,6 +10,9 @@ import { changedForm, pathFieldsOf, type WireField } from './wire-form.ts';
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const positive = z.int().min(1);
+const errorFields = ['error', 'code', 'requestId', 'details', 'expected', 'received'] as const;
+/** Calls whose repeat changes nothing, and gives the file when it is there. */
+const completions: readonly string[] = ['completeUpload', 'completeFileUpload'];
 
 const limits = z
   .strictObject({
@@ -49,9 +52,7 @@ export const wireChanges = z.strictObject({
   itemId: z.enum(['id', 'title'], 'must be id or title').optional(),
   errors: z
     .strictObject({
-      fields: z
-        .partialRecord(z.enum(['error', 'code', 'requestId', 'details', 'expected', 'received']), wireName)
-        .optional(),
+      fields: z.partialRecord(z.enum(errorFields), wireName).optional(),
       codes: z.partialRecord(z.enum(errorCodes), z.string()).optional(),
       /** Our code for a status, where the platform has no word for it. */
       statuses: z
@@ -86,7 +87,7 @@ export function readWireChanges(value: unknown): WireChanges {
       read.error.issues.flatMap((issue) =>
         issue.code === 'unrecognized_keys'
           ? issue.keys.map((key) => unknownKey(issue.path, key))
-          : [`${issue.path.join('.') || 'profile'}: ${issue.message}`],
+          : [`${issue.path.join('.') || 'profile'}: ${formOf(issue) ?? issue.message}`],
       ),
     );
   const problems = Object.entries(read.data.calls ?? {}).flatMap(([name, changes]) =>
@@ -97,6 +98,9 @@ export function readWireChanges(value: unknown): WireChanges {
   return read.data;
 }
 
+const formOf = ({ code, path }: { readonly code?: string | undefined; readonly path: readonly PropertyKey[] }) =>
+  code === 'invalid_union' && path[0] === 'calls' ? fieldForms[String(path[2])] : undefined;
+
 /** Names that a profile has at a place; none where they differ from call to call. */
 const namesAt: Readonly<Record<string, readonly string[]>> = {
   '': Object.keys(wireChanges.shape).filter((name) => name !== '$schema'),
@@ -105,13 +109,24 @@ const namesAt: Readonly<Record<string, readonly string[]>> = {
   limits: Object.keys(limits.shape),
   apiKey: ['header', 'prefix'],
   errors: ['fields', 'codes', 'statuses'],
+  'errors.fields': errorFields,
 };
 
-/** Names of a call's changes, whichever call it is. */
-const namesOfCall = Object.keys(callChanges.shape);
+/** Names below `calls`, whichever call it is. */
+function namesInCall(path: readonly PropertyKey[]): readonly string[] {
+  if (path.length === 2) return Object.keys(callChanges.shape);
+  if (path.length !== 4) return [];
+  return path[2] === 'request' ? ['in', 'name'] : path[2] === 'response' ? ['name', 'values', 'join', 'as'] : [];
+}
+
+/** What a field may be, for a value that is neither. */
+const fieldForms: Readonly<Record<string, string>> = {
+  request: 'must be the name of a field, or {in, name}',
+  response: 'must be the name of a field, or {name, values, join, as}',
+};
 
 function unknownKey(path: readonly PropertyKey[], key: string): string {
-  const known = namesAt[path.join('.')] ?? (path[0] === 'calls' && path.length === 2 ? namesOfCall : []);
+  const known = namesAt[path.join('.')] ?? (path[0] === 'calls' ? namesInCall(path) : []);
   const place = [...path, key].map(String).join('.').slice(0, 200);
   return known.length === 0
     ? `${place} is not known here`
@@ -148,6 +163,9 @@ function problemsOf(name: WireCallName, changes: CallChanges): string[] {
     ...outOfBody.map((name) => `request.${name}: is no plain value, and cannot leave the body`),
     ...inBodyOfGet.map((name) => `request.${name}: stands in the body, and a GET has none`),
     ...(form.method === 'GET' && form.isRaw ? ['body: a GET has none'] : []),
+    ...(changes.unfinished !== undefined && !completions.includes(name)
+      ? [`unfinished: only ${completions.join(' and ')} can be made again`]
+      : []),
     ...(changes.file !== undefined && !hasFile(name) ? ['file: the request has none'] : []),
     ...nested.map((name) => `request.${name}: a form has no names with dots`),
     ...partial.map((segment) => `path: ${segment} must be a whole segment, such as /:token/`),

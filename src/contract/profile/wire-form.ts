@@ -90,7 +90,7 @@ export function matchPath(template: string, path: string): Readonly<Record<strin
   return values;
 }
 
-/** Values of a request that stand outside its body, by the contract's names. Names of `headers` are in small letters. */
+/** Values of a request that stand outside its body, by the contract's names. Names of `headers` are in lower case. */
 export function valuesOutsideBody(
   { path, fields }: WireForm,
   { pathname, searchParams }: URL,
@@ -122,15 +122,20 @@ export function valueAt(object: unknown, path: string): unknown {
     );
 }
 
-/** Sets the value at a dotted path, making the objects on its way. */
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+// An array, too, has fields that can be set.
+const copyOf = (value: object) =>
+  (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;
+
+/** Sets the value at a dotted path. The objects on its way are made, or copied: they may belong to somebody else. */
 export function setAt(object: Record<string, unknown>, path: string, value: unknown): void {
   const names = path.split('.');
   const last = names.pop() ?? '';
   let at = object;
   for (const name of names) {
     const next = Object.hasOwn(at, name) ? at[name] : undefined;
-    // An array, too, has fields that can be set.
-    const inner = next !== null && typeof next === 'object' ? (next as Record<string, unknown>) : {};
+    const inner = isObject(next) ? copyOf(next) : {};
     Object.defineProperty(at, name, { value: inner, enumerable: true, writable: true, configurable: true });
     at = inner;
   }

@@ -52,7 +52,7 @@ export const write = [
       at.exchanges.length = mark;
       throw new NotObserved(`the operation is ${status}: nothing more is written`);
     }
-    at.note('approval/state', { status: status ?? 'unknown' });
+    if (status !== undefined) at.note('approval/state', { status });
     if (status !== 'APPROVED')
       throw new NotObserved(`the operation is ${status ?? 'in no state that the profile reads'}`);
     found.isApproved = true;
@@ -75,6 +75,7 @@ export const write = [
       token,
       ...needed(found.upload, 'upload', at, 'initiate-upload/begun'),
       partNumber: limits.firstPartNumber,
+      partCount: 1,
       content: content(delivered),
     };
     const first = await at.call('upload-chunk/first', 'uploadChunk', chunk);
@@ -96,6 +97,7 @@ export const write = [
       ...needed(found.upload, 'upload', at, 'initiate-upload/begun'),
       fileSize: delivered.length,
       sourceType: 'POINT' as const,
+      partCount: 1,
     };
     const answer = await at.call('complete-upload/completed', 'completeUpload', { token, completion });
     const { fileId } = readable(() => at.target.profile.calls.completeUpload.decode(jsonOf(answer)));
@@ -141,7 +143,10 @@ export const write = [
   probe('chunk-refusals', 'write', launchPlace, async (at, found) => {
     const token = await at.token();
     const upload = needed(found.secondUpload, 'second upload', at, 'second-upload/begun');
-    const chunk = (partNumber: number) => ({ token, ...upload, partNumber, content: content(delivered) });
+    const chunk = (partNumber: number) => ({
+      ...{ token, ...upload, partNumber, partCount: 1 },
+      content: content(delivered),
+    });
     await at.call('chunk-refusals/first', 'uploadChunk', chunk(1));
     // Nobody knows why a platform refuses what it refuses in any case.
     taken(at, 'chunk-refusals/first');
@@ -150,7 +155,7 @@ export const write = [
     await at.call('chunk-refusals/most-parts', 'uploadChunk', chunk(limits.maxPartNumber + 1), refusal);
     const otherBytes = { ...chunk(1), content: content(Buffer.from('drift')) };
     await at.call('chunk-refusals/other bytes', 'uploadChunk', otherBytes, refusal);
-    const completion = { ...upload, fileSize: 1, sourceType: 'POINT' as const };
+    const completion = { ...upload, fileSize: 1, sourceType: 'POINT' as const, partCount: 1 };
     await at.call('chunk-refusals/another size', 'completeUpload', { token, completion }, refusal);
   }),
   probe(
@@ -224,7 +229,7 @@ export const write = [
   probe(
     'run-inference',
     'write',
-    { file: 'contract/inference/inference.ts', symbol: 'runInference', section: '4.6' },
+    { file: 'contract/inference/inference.ts', symbol: 'runInference', section: '4.7' },
     async (at, found) => {
       const fileId = needed(found.fileId, 'file', at, 'direct-upload/sent');
       const { calls } = at.target.profile;

@@ -52,10 +52,10 @@ export const inOrder = (a: TracedCall, b: TracedCall): number => a.at - b.at || 
 
 export const isCreate = ({ endpoint }: TracedCall): boolean => endpoint === 'operation.create';
 
-export const isUpload = ({ endpoint }: TracedCall): boolean => endpoint.startsWith('upload.');
+export const isUpload = ({ endpoint }: Pick<TracedCall, 'endpoint'>): boolean => endpoint.startsWith('upload.');
 
 /** Answered as asked, and the answer went out. */
-export const isOk = ({ delivered, status }: TracedCall): boolean =>
+export const isOk = ({ delivered, status }: Pick<TracedCall, 'delivered' | 'status'>): boolean =>
   delivered && status !== null && status >= 200 && status < 300;
 
 export const isRefused = (status: OperationStatus | undefined): boolean =>

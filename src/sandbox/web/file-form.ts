@@ -112,7 +112,7 @@ function formParts(
 ): FormParts {
   // No prototype, because a form may have a field called toString; `Object.create` gives `any`.
   const fields = Object.assign(Object.create(null) as Record<string, string>, adapted?.fields);
-  const faults = new PartFaults(options.fileField);
+  const faults = new PartFaults(adapted?.file ?? options.fileField);
   const file = Promise.withResolvers<{ content: Readable; fileName: string | undefined }>();
   const whole = Promise.withResolvers<void>();
   // A rejection without a reader must not stop the process.
@@ -145,7 +145,7 @@ function formParts(
   parser.on('file', (wireName, content, fileName: string | undefined) => {
     const name = adapted?.fieldOf(wireName) ?? wireName;
     content.on('error', () => {}); // `whole` has the reason, and there may be no reader yet
-    if (name !== options.fileField) faults.misnamed.add(name);
+    if (name !== options.fileField) faults.misnamed.add(wireName);
     else faults.files += 1;
     if (name !== options.fileField || faults.files > 1) return void content.resume();
     reading = content;

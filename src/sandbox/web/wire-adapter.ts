@@ -35,6 +35,8 @@ export interface AdaptedBody {
   fieldOf(name: string): string;
   /** The contract's value of a form's field. Throws 400 for a field that never changes and has another value. */
   valueOf(name: string, value: string): string;
+  /** This wire's name of the form's file. */
+  readonly file: string | null;
   /** Names of fields that this wire demands beyond those of the contract. */
   readonly demanded: readonly string[];
   /** A parsed JSON body, by the contract's names. */
@@ -76,7 +78,9 @@ export function adaptWire(changes: WireChanges): RequestHandler {
 
   return (req, res, next) => {
     // Two slashes would begin with a host.
-    const url = new URL(req.url.replace(/^\/{2,}/, '/'), 'http://sandbox');
+    const path = req.url.replace(/^\/{2,}/, '/');
+    if (!URL.canParse(path, 'http://sandbox')) return next();
+    const url = new URL(path, 'http://sandbox');
     const call = calls.find(({ form }) => isAt(form, req, url.pathname));
     const isGone = !call && calls.some(({ assumed }) => isAt(assumed, req, url.pathname));
     if (call || url.pathname.startsWith('/public/')) answerAs(res, changes, call?.name, { first, unfinished });
@@ -112,7 +116,7 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
   const constants = Object.entries(form.constants);
   if (req.method === 'GET' || form.isRaw)
     for (const [name, value] of constants) {
-      requireConstant(name, url.searchParams.get(name), value);
+      requireConstant(name, url.searchParams.getAll(name).join(), String(value));
       url.searchParams.delete(name);
     }
   const inBody = new Map(form.fields.flatMap(({ field, place, name }) => (place === 'body' ? [[field, name]] : [])));
@@ -149,6 +153,7 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
   spoken.set(req, {
     isRaw: form.isRaw,
     fields: elsewhere,
+    file: form.file,
     demanded: [
       ...constants.map(([name]) => name),
       ...[...inBody].flatMap(([field, name]) => (isExtra(field) ? [name] : [])),
@@ -158,8 +163,9 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
       return fields.get(name) ?? (inBody.has(name) || name === assumed.file ? `renamed ${name}` : name);
     },
     valueOf(name, value) {
-      const constant = form.constants[name];
-      if (constant !== undefined) requireConstant(name, value, constant);
+      const constant = Object.hasOwn(form.constants, name) ? form.constants[name] : undefined;
+      if (constant !== undefined) requireConstant(name, value, String(constant));
+      if (isExtra(fields.get(name) ?? name) && fields.has(name)) requireCount(name, value);
       return counted(fields.get(name) ?? name, value, first);
     },
     read(body) {
@@ -175,7 +181,7 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
       for (const [field, name] of inBody) {
         const value = valueAt(body, name);
         if (value !== undefined && !isExtra(field)) read[field] = value;
-        if (value === undefined && isExtra(field)) throw invalid([{ path: name, message: 'is required' }]);
+        if (isExtra(field)) requireCount(name, value);
       }
       for (const { field, name } of toHeaders) {
         if (typeof read[field] === 'string') req.headers[name.toLowerCase()] = read[field];
@@ -190,7 +196,14 @@ function rewrite(req: IncomingMessage, url: URL, assumed: WireForm, form: WireFo
 
 /** Throws 400 for another value. */
 function requireConstant(name: string, value: unknown, wanted: string | number | boolean): void {
-  if (String(value) !== String(wanted)) throw invalid([{ path: name, message: `must be ${wanted}` }]);
+  if (value !== wanted) throw invalid([{ path: name, message: `must be ${wanted}` }]);
+}
+
+/** Throws 400 for a value that is no number of parts. */
+function requireCount(name: string, value: unknown): void {
+  if (value === undefined) throw invalid([{ path: name, message: 'is required' }]);
+  if (!/^[1-9]\d{0,8}$/.test(typeof value === 'number' ? String(value) : typeof value === 'string' ? value : ''))
+    throw invalid([{ path: name, message: 'must be the number of parts' }]);
 }
 
 interface AnswerState {

@@ -1,4 +1,5 @@
 import type { WireCallName } from '../../../contract/index.ts';
+import { probeOf } from '../../../drift/attribution.ts';
 import { probes } from '../../../drift/probes.ts';
 import type { Observations } from '../../../drift/compare.ts';
 import type { Exchange, Level } from '../../../drift/target.ts';
@@ -8,7 +9,6 @@ import type { ObservedCall } from './observed-call.ts';
 const exchangeOf: Readonly<Partial<Record<WireCallName, string>>> = {
   userDetail: 'user-detail/of the launch',
   createOperation: 'create-operation/created',
-  getOperation: 'get-operation/requested',
   renewToken: 'renew-token/renewed',
   initiateUpload: 'initiate-upload/begun',
   uploadChunk: 'upload-chunk/first',
@@ -26,13 +26,21 @@ const exchangeOf: Readonly<Partial<Record<WireCallName, string>>> = {
   completeFileUpload: 'file-upload/completed',
 };
 
+/** Statuses of operations by the exchange that shows them. Others are a person's decision. */
+const byStatus: Readonly<Record<string, string>> = {
+  REQUESTED: 'get-operation/requested',
+  APPROVED: 'approval/approved',
+};
+
+const nameOf = ({ name, detail: { operationStatus } }: ObservedCall) =>
+  name === 'getOperation' ? byStatus[operationStatus ?? ''] : exchangeOf[name];
+
 const isSuccess = ({ status }: ObservedCall) => status !== null && status >= 200 && status <= 299;
-const probeOf = (exchange: string) => exchange.split('/')[0] ?? '';
 
 /** What drift can compare of the calls that passed: the first successful answer of each call, by its form alone. */
 export function driftRecordOf(calls: readonly ObservedCall[]): Observations & { readonly level: Level } {
   const named = calls.flatMap((call) => {
-    const name = call.detail.operationStatus === 'APPROVED' ? 'approval/approved' : exchangeOf[call.name];
+    const name = nameOf(call);
     return name === undefined || call.facts === null || !isSuccess(call) ? [] : [{ name, call, facts: call.facts }];
   });
   const first = [...new Map(named.toReversed().map((exchange) => [exchange.name, exchange])).values()].toReversed();

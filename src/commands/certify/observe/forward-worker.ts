@@ -8,10 +8,19 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { forwardTo } from './forward.ts';
 import type { FromWorker, WorkerInput } from './referee-server.ts';
 
+/** As of the kit's other servers. */
+const keptBetweenRequestsMs = 75_000;
+
 const { upstream, host, port } = workerData as WorkerInput;
 const tell = (message: FromWorker) => parentPort?.postMessage(message);
-const { handler, close } = forwardTo(new URL(upstream), (passed) => tell({ passed }));
+const { handler, close } = forwardTo(new URL(upstream), {
+  onBegun: () => tell({ hasBegun: true }),
+  onPassed: (passed) => tell({ passed }),
+});
 const server = createServer({ requireHostHeader: false, requestTimeout: 0 }, handler);
+// A request that expects 100 gets the one of the platform.
+server.on('checkContinue', handler);
+server.keepAliveTimeout = keptBetweenRequestsMs;
 server.once('error', (error: NodeJS.ErrnoException) => tell({ problem: error.code ?? error.message }));
 server.listen(port, host, () => tell({ port: (server.address() as AddressInfo).port }));
 parentPort?.once('message', () => {

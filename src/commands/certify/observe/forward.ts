@@ -19,7 +19,7 @@ export interface PassedCall {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly request: BodyEnds;
-  /** False if the connection ended before the request did. */
+  /** False if the platform did not get the whole request. */
   readonly isRequestWhole: boolean;
   /** Null if the platform did not answer. */
   readonly answer: { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: BodyEnds } | null;
@@ -29,6 +29,17 @@ export interface PassedCall {
   readonly lateMs: number;
   readonly heldMs: number;
 }
+
+export interface ForwardOptions {
+  /** Called when a request begins. */
+  readonly onBegun?: () => void;
+  /** Receives each call when it is over. */
+  readonly onPassed: (call: PassedCall) => void;
+  /** Epoch milliseconds. Default: the machine's clock when the process started, and the time since then, which no correction moves back. */
+  readonly now?: () => number;
+}
+
+const steadyNow = () => Math.round(performance.timeOrigin + performance.now());
 
 /** As in the sandbox's trace. */
 const [lookedBackMs, heldWithinMs] = [10_000, 500];
@@ -40,20 +51,23 @@ const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 't
 /**
  * Forwards each request to a platform, and its answer back. No byte of a body and no header changes, but for `Host` and those of a connection.
  * Each call has a connection of its own, so that no lost connection is due to the proxy. A connection that the platform cuts is cut, and 502
- * says that there is none. `onPassed` receives each call when it is over; `now` is the clock.
+ * says that there is none.
  */
 export function forwardTo(
   upstream: URL,
-  onPassed: (call: PassedCall) => void,
-  now: () => number = Date.now,
+  { onBegun = () => {}, onPassed, now = steadyNow }: ForwardOptions,
 ): { readonly handler: RequestListener; readonly close: () => void } {
   const send = upstream.protocol === 'https:' ? requestHttps : requestHttp;
   const base = upstream.pathname.replace(/\/+$/, '');
   const lateness = new Lateness();
   const handler: RequestListener = (req, res) => {
+    onBegun();
     const [at, started] = [now(), performance.now()];
     const [lateMs, heldMs] = [lateness.within(lookedBackMs), lateness.within(heldWithinMs)].map(Math.round);
     const hasChunks = req.headers['transfer-encoding'] !== undefined;
+    const hasBody = hasChunks || req.headers['content-length'] !== undefined;
+    // Without a length, Node would send an empty body in chunks, which not every platform takes.
+    const isEmpty = !hasBody && /^(POST|PUT|PATCH)$/.test(req.method ?? '');
     const isFile = /^(multipart\/|application\/octet-stream)/i.test(req.headers['content-type'] ?? '');
     const [sent, received] = [new BodyCopy(isFile ? undefined : maxBodyBytes), new BodyCopy(maxBodyBytes)];
     let head: IncomingMessage | null = null;
@@ -66,36 +80,57 @@ export function forwardTo(
       agent: false,
       headers: [
         ...['Host', upstream.host, ...kept(req.rawHeaders, ['host'])],
-        ...(hasChunks ? ['Transfer-Encoding', 'chunked'] : []),
+        ...(hasChunks ? ['Transfer-Encoding', 'chunked'] : isEmpty ? ['Content-Length', '0'] : []),
       ],
     });
     out.once('response', (answer) => {
       head = answer;
       res.sendDate = false;
-      res.writeHead(answer.statusCode ?? 502, answer.statusMessage, kept(answer.rawHeaders));
+      try {
+        res.writeHead(answer.statusCode ?? 502, answer.statusMessage, kept(answer.rawHeaders));
+      } catch {
+        // Node does not write a head that no client could read.
+        return void req.socket.destroy();
+      }
       answer.on('data', (bytes: Buffer) => received.add(bytes));
       // Its end, however it comes, is that of the answer.
       pipeline(answer, res, () => {});
     });
     let isConnected = false;
+    let isRefused = false;
     out.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
     // A connection that the platform cut is cut here too: the app must see what it would see without the referee.
-    out.on('error', (error) => (isConnected ? void req.socket.destroy() : refuse(res, upstream, error)));
+    out.on('error', (error) => {
+      if (isConnected) return void req.socket.destroy();
+      isRefused = true;
+      refuse(res, upstream, error);
+    });
+    // Another protocol cannot be judged.
+    out.once('upgrade', (_answer, socket) => {
+      socket.destroy();
+      req.socket.destroy();
+    });
+    if (req.headers.expect !== undefined) out.once('continue', () => res.writeContinue());
     // The platform may answer before it has read the request, and then the rest is of no use.
-    out.once('close', () => req.unpipe(out).resume());
+    out.once('close', () => {
+      req.unpipe(out).resume();
+      if (head === null && !isRefused) req.socket.destroy();
+    });
     res.once('close', () => {
       if (!res.writableFinished) out.destroy();
       onPassed({
         ...{ at, endedAt: at + performance.now() - started, lateMs: lateMs ?? 0, heldMs: heldMs ?? 0 },
         ...{ method: req.method ?? '', url: req.url ?? '/', headers: req.headers, request: sent.ends() },
-        isRequestWhole: req.complete,
+        isRequestWhole: req.complete && !isRefused,
         answer: head && { status: head.statusCode ?? 0, headers: head.headers, body: received.ends() },
-        delivered: res.writableFinished && !req.socket.readableEnded,
+        // Whoever was told by the proxy that there is no platform has no answer of the platform.
+        delivered: res.writableFinished && !req.socket.readableEnded && !isRefused,
       });
     });
     req.on('data', (bytes: Buffer) => sent.add(bytes));
     req.once('error', (error) => out.destroy(error));
-    req.pipe(out);
+    if (hasBody) req.pipe(out);
+    else out.end();
   };
   return { handler, close: () => lateness.stop() };
 }

@@ -11,14 +11,19 @@ export const observedPlan = 'observed/1';
 
 /** Calls that are kept. Later ones pass unjudged, and the report says how many. */
 const maxCalls = 200_000;
+const maxKinds = 100;
 
 /** Judges the launches whose calls pass between an app and a platform. */
 export class Observation {
   readonly calls: ObservedCall[] = [];
   /** Calls that came when no more were kept. */
   unjudged = 0;
-  /** When the last call was over; epoch milliseconds. */
+  /** When the last call began or was over; epoch milliseconds. */
   lastAt = Date.now();
+  /** Calls that have begun and are not over. */
+  underWay = 0;
+  /** Requests that are no call of the profile, by method and status. */
+  readonly unknown = new Map<string, number>();
   #profile: WireProfile;
   #startedAt = new Date();
   #reader: CallReader;
@@ -31,15 +36,26 @@ export class Observation {
         `the referee cannot read the wire profile ${profile.name}: it exists only as code. Make it with wireProfile({...}), which describes the differences as data`,
       );
     this.#profile = profile;
-    this.#reader = new CallReader(profile, (call) => {
+    const keep = (call: ObservedCall) => {
       if (this.calls.length < maxCalls) this.calls.push(call);
       else this.unjudged += 1;
       onCall(call);
+    };
+    this.#reader = new CallReader(profile, keep, ({ method, answer }) => {
+      const kind = `${method} ${answer?.status ?? 'without an answer'}`;
+      if (this.unknown.size < maxKinds) this.unknown.set(kind, (this.unknown.get(kind) ?? 0) + 1);
     });
+  }
+
+  /** A call has begun. */
+  begin(): void {
+    this.lastAt = Date.now();
+    this.underWay += 1;
   }
 
   note(passed: PassedCall): void {
     this.lastAt = Date.now();
+    this.underWay -= 1;
     this.#reader.read(passed);
   }
 
@@ -58,24 +74,28 @@ export class Observation {
   }
 
   #scenarioOf({ calls, isWhole }: ObservedLaunch, id: string, appName: string | null): ScenarioReport {
-    const cutCalls = isWhole && this.unjudged === 0 ? 0 : Math.max(1, this.unjudged);
-    const verdict = judge(calls, { ...nothingMissing, cutCalls }, rulesOf(this.#profile.limits));
+    // A launch whose beginning is missing is judged like one whose first calls were deleted.
+    const cutCalls = this.unjudged > 0 || isWhole ? this.unjudged : 1;
+    // What an unread call said is missing like a call that was lost.
+    const gaps = calls.filter(({ observed }) => observed.isUnread).map(({ at }) => at);
+    const verdict = judge(calls, { ...nothingMissing, cutCalls, gaps }, rulesOf(this.#profile.limits));
     const verdicts = [{ launchId: id, appId: '', ...verdict }];
     const rules = mergeRules(verdicts);
-    const missing = isWhole ? missingIn(calls) : beganBefore;
-    const views = calls.map(viewOf);
+    const missing = isWhole ? missingIn(calls) : beganUnseen;
+    const views = calls.map((call) => viewOf(call, (text) => this.#reader.isSecret(text)));
     return {
       ...{ id, title: 'a launch in front of the platform', level: 'protocol', appName, status: 'FINISHED' },
       ...{ result: resultOfScenario({ rules, missing, faults: [] }), missing, faults: [], rules },
       advisories: mergeRules(verdicts, 'advisories'),
-      launches: [{ launchId: id, sha256: digestOfTrace(views), calls: views, acts: [], cutCalls }],
+      launches: [{ launchId: id, sha256: digestOfTrace(views), calls: views, acts: [], cutCalls: this.unjudged }],
     };
   }
 }
 
-const beganBefore = {
+const beganUnseen = {
   severity: 'warning',
-  message: 'the launch had begun before the referee saw it, so only what its calls prove is judged',
+  message:
+    'an operation or an upload of the launch began unseen, before the referee started or in an answer that it could not read, so only what the other calls prove is judged',
 } as const;
 
 /** An approved operation of which no file came. The referee may have ended too early, so it is a warning. */
@@ -84,7 +104,8 @@ function missingIn(calls: ObservedLaunch['calls']): ScenarioReport['missing'] {
     calls.flatMap(({ detail }) => (detail.operationStatus === 'APPROVED' ? (detail.operationId ?? []) : [])),
   );
   for (const call of calls)
-    if (call.endpoint === 'upload.complete' && isOk(call)) approved.delete(call.detail.operationId ?? '');
+    if (call.endpoint === 'upload.complete' && isOk(call) && !call.observed.isUnfinished)
+      approved.delete(call.detail.operationId ?? '');
   const last = calls.at(-1);
   if (approved.size === 0 || last === undefined) return null;
   const answer = last.delivered ? `answered ${last.status}` : 'not answered';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assumedProfile, KitError } from '../../../contract/index.ts';
+import { assumedProfile, KitError, type WireProfile } from '../../../contract/index.ts';
 import { readPort, readSecret } from '../../../sandbox/config.ts';
 import { isOk } from '../../../sandbox/referee/traced-call.ts';
 import { callerFolder } from '../../arguments.ts';
@@ -9,13 +9,12 @@ import { requireWritable } from '../../files.ts';
 import { ownApp } from '../../own-app.ts';
 import { readWireProfile } from '../../wire-profile.ts';
 import { startByCommand, waitForApp } from '../app-under-test.ts';
-import { Browser } from '../browser.ts';
+import { Browser, OpenError } from '../browser.ts';
 import type { ObserveOptions } from '../options.ts';
 import { tableOf, writeReports } from '../outputs.ts';
 import { driftRecordOf } from './drift-record.ts';
 import { Observation } from './observation.ts';
 import type { ObservedCall } from './observed-call.ts';
-import { launchesOf } from './observed-launches.ts';
 import { startReferee } from './referee-server.ts';
 
 const lookEveryMs = 500;
@@ -23,6 +22,17 @@ const lookEveryMs = 500;
 const longestAnswerMs = 30_000;
 /** Time after the end of a launch in which the app might still call. */
 const quietMs = 10_000;
+
+type Referee = Awaited<ReturnType<typeof startReferee>>;
+
+/** Facts about the app that a launch of the referee's own brings. */
+interface App {
+  launchUrl: string | null;
+  /** Name on the page of the launch. */
+  name: string | null;
+  /** Reason why the launch failed. */
+  problem: string | null;
+}
 
 /** Stands between an app and a platform until its user ends it. Returns the exit status of the command. */
 export async function observe(options: ObserveOptions): Promise<number> {
@@ -39,50 +49,83 @@ export async function observe(options: ObserveOptions): Promise<number> {
       'bad_arguments',
       '--start needs PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE), the key that the platform issued to you: the app gets it',
     );
+  // It would stand in the report.
+  if (options.launchUrl !== null && new URL(options.launchUrl).searchParams.has(profile.launchTokenField))
+    throw new KitError(
+      'bad_arguments',
+      `--launch-url must be the address without ?${profile.launchTokenField}=: give the token in PLATFORM_TOKEN`,
+    );
   const interruption = new AbortController();
-  const { signal } = interruption;
   onInterrupt(() => interruption.abort(new KitError('interrupted', 'interrupted')));
   const observation = new Observation(profile, (call) => console.log(lineOf(call)));
   const host = process.env['HOST'] ?? '127.0.0.1';
-  const served = await startReferee({ upstream: upstream.href, host, port: readPort(options.port) }, (passed) =>
-    observation.note(passed),
+  const referee = await startReferee(
+    { upstream: upstream.href, host, port: readPort(options.port) },
+    {
+      onBegun: () => observation.begin(),
+      onPassed: (passed) => observation.note(passed),
+      onFailed(error) {
+        console.error(`the referee failed and forwards nothing more: ${error.message}`);
+        interruption.abort(error);
+      },
+    },
   );
+  const app: App = { launchUrl: options.launchUrl, name: null, problem: null };
   const stops: (() => Promise<unknown>)[] = [];
   try {
-    console.log(`referee ready ${served.url}\nin front of ${upstream.href}`);
-    let { launchUrl } = options;
-    let appName: string | null = null;
-    let isEnded = () => false;
-    if (options.startCommand !== null && apiKey !== null) {
-      const platform = { url: served.url, apiKey };
-      const started = await startByCommand(options.startCommand, launchUrl, platform, { stops, signal });
-      ({ launchUrl } = started);
-      isEnded = () => started.app.endedWith !== null;
-    }
-    if (launchUrl !== null && token !== null) {
-      await waitForApp(launchUrl, signal, `: start it with ${served.url} as its PLATFORM_URL`);
-      const browser = new Browser(signal, profile.launchTokenField, longestAnswerMs);
-      const home = await browser.open(...addressOf(launchUrl, token, options.launchMode, profile.launchTokenField));
-      if (options.startRequest) await browser.start(home, options.startRequest);
-      ({ appName } = browser);
-      isEnded = either(isEnded, () => isOver(observation));
-    } else
-      console.log(
-        `give the app this address as its PLATFORM_URL, with its own API key, and launch it from the platform${launchUrl === null ? '' : ` (${launchUrl})`}. Ctrl-C ends, and judges`,
-      );
-    while (!signal.aborted && !isEnded() && Date.now() - observation.lastAt < (options.idleMs ?? Infinity))
-      await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
-    return await judged(observation, served, { ...options, launchUrl, appName });
+    console.log(`referee ready ${referee.url}\nin front of ${upstream.href}`);
+    await watch(observation, referee, app, { ...options, profile, token, apiKey, stops, signal: interruption.signal });
   } catch (error) {
-    if (!signal.aborted) throw error;
-    return await judged(observation, served, { ...options, appName: null });
+    if (error instanceof OpenError) app.problem = error.message;
+    else if (!interruption.signal.aborted) throw error;
   } finally {
     for (const stop of stops) await stop();
-    await served.close();
+    // What is under way ends, and is judged as it ended.
+    await referee.close();
   }
+  return judged(observation, app, options);
 }
 
-const either = (a: () => boolean, b: () => boolean) => () => a() || b();
+interface WatchOptions extends ObserveOptions {
+  readonly profile: WireProfile;
+  readonly token: string | null;
+  readonly apiKey: string | null;
+  /** Receives the stop of what was started. */
+  readonly stops: (() => Promise<unknown>)[];
+  readonly signal: AbortSignal;
+}
+
+/** Starts and opens the app, if it can, and resolves when there is nothing more to see. Throws `OpenError` and `KitError`. */
+async function watch(
+  observation: Observation,
+  { url }: Referee,
+  app: App,
+  { startCommand, launchMode, startRequest, idleMs, profile, token, apiKey, stops, signal }: WatchOptions,
+): Promise<void> {
+  let hasEnded = () => false;
+  if (startCommand !== null && apiKey !== null) {
+    const started = await startByCommand(startCommand, app.launchUrl, { url, apiKey }, { stops, signal });
+    app.launchUrl = started.launchUrl;
+    hasEnded = () => started.app.endedWith !== null;
+  }
+  const isOpened = app.launchUrl !== null && token !== null;
+  if (app.launchUrl !== null && token !== null) {
+    await waitForApp(app.launchUrl, signal, `: start it with ${url} as its PLATFORM_URL`);
+    const browser = new Browser(signal, profile.launchTokenField, longestAnswerMs);
+    const home = await browser.open(...addressOf(app.launchUrl, token, launchMode, profile.launchTokenField));
+    app.name = browser.appName;
+    if (startRequest) await browser.start(home, startRequest);
+  } else {
+    const advice = startCommand === null ? 'give the app this address as its PLATFORM_URL, with its own API key, and launch' : 'launch'; // oxfmt-ignore
+    console.log(
+      `${advice} it from the platform${app.launchUrl === null ? '' : ` (${app.launchUrl})`}. Ctrl-C ends, and judges`,
+    );
+    if (token !== null) console.log('PLATFORM_TOKEN is not used, because no --launch-url and no --start names the app');
+  }
+  const isIdle = () => observation.underWay === 0 && Date.now() - observation.lastAt >= (idleMs ?? Infinity);
+  while (!signal.aborted && !hasEnded() && !isIdle() && !(isOpened && isOver(observation)))
+    await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
+}
 
 /** Arguments of a browser that opens the launch as the platform would. */
 function addressOf(
@@ -97,51 +140,56 @@ function addressOf(
   return [address.href, null];
 }
 
-/** True if each operation has its decision, each approved one its file, and the app has been quiet since. */
-function isOver({ calls, lastAt }: Observation): boolean {
-  if (Date.now() - lastAt < quietMs) return false;
-  const of = (name: ObservedCall['name']) => calls.filter((call) => call.name === name && isOk({ ...call, id: 0 }));
+/** True if each operation has its decision, each approved one a file and each upload its end, and the app has been quiet since. */
+function isOver({ calls, lastAt, underWay }: Observation): boolean {
+  if (underWay > 0 || Date.now() - lastAt < quietMs) return false;
+  const of = (name: ObservedCall['name']) =>
+    calls.filter((call) => call.name === name && !call.isUnfinished && isOk(call));
   const statuses = of('getOperation');
-  const files = of('completeUpload').length;
   const ids = new Set(of('createOperation').map(({ detail }) => detail.operationId));
   const last = [...ids].map(
     (id) => statuses.findLast(({ detail }) => detail.operationId === id)?.detail.operationStatus,
   );
   const approved = last.filter((status) => status === 'APPROVED').length;
-  return ids.size > 0 && last.every((status) => status !== undefined && status !== 'REQUESTED') && files >= approved;
+  const uploads = (name: ObservedCall['name']) => new Set(of(name).map(({ detail }) => detail.uploadId));
+  const completed = uploads('completeUpload');
+  const areComplete = [...uploads('initiateUpload')].every((id) => completed.has(id));
+  const isDecided = ids.size > 0 && last.every((status) => status !== undefined && status !== 'REQUESTED');
+  return isDecided && areComplete && completed.size >= approved;
 }
 
-async function judged(
-  observation: Observation,
-  served: Awaited<ReturnType<typeof startReferee>>,
-  options: ObserveOptions & { readonly appName: string | null },
-): Promise<number> {
-  const { launchUrl, upstream, recordFile } = options;
-  // What is under way ends, and is judged as it ended.
-  await served.close();
-  const report = await observation.report(launchUrl ?? 'an app', upstream.href, options.appName);
-  const { calls, unjudged } = observation;
+/** Judges, prints and writes what was seen. Returns the exit status. */
+async function judged(observation: Observation, app: App, options: ObserveOptions): Promise<number> {
+  const { upstream, recordFile } = options;
+  const report = await observation.report(app.launchUrl ?? 'an app', upstream.href, app.name);
+  const { calls, unjudged, unknown } = observation;
+  console.log(`\n${tableOf(report)}`);
   const unreadable = Map.groupBy(
     calls.filter((call) => call.unreadable !== null),
     (call) => `${call.name}: ${call.unreadable}`,
   );
-  console.log(`\n${tableOf(report)}`);
   for (const [text, own] of unreadable)
     console.log(`the wire profile cannot read ${own.length === 1 ? 'an answer' : `${own.length} answers`} of ${text}`);
-  if (unjudged > 0) console.log(`${unjudged} further calls passed, and were not judged: too many are kept already`);
+  if (unknown.size > 0)
+    console.log(
+      `requests that the wire profile does not know passed unjudged: ${[...unknown].map(([kind, count]) => `${kind} (${count})`).join(', ')}`,
+    );
+  if (unjudged > 0) console.log(`${unjudged} further calls passed unjudged, because too many are kept already`);
   await writeReports(report, { ...options, badgeFile: null });
   if (recordFile !== null) {
-    const record = { format: 'marketplace-drift-record/1', ...driftRecordOf(calls) };
+    const record = { format: 'marketplace-drift-record/1', observed: true, ...driftRecordOf(calls) };
     await writeFile(recordFile, `${JSON.stringify(record, null, 2)}\n`);
     console.log(`record: ${recordFile}`);
   }
-  if (launchesOf(calls).length === 0) {
+  if (app.problem !== null) console.log(app.problem);
+  const hasLaunch = report.scenarios.length > 0;
+  if (!hasLaunch)
     console.log(
-      'no call with an identity token came, so nothing was judged: is the referee the PLATFORM_URL of the app?',
+      unknown.size > 0
+        ? 'no call of a launch was recognized, so nothing was judged: give the wire profile of the platform with --profile'
+        : 'no call came, so nothing was judged: is the referee the PLATFORM_URL of the app?',
     );
-    return 1;
-  }
-  return report.result === 'FAILED' ? 1 : 0;
+  return hasLaunch && app.problem === null && report.result !== 'FAILED' ? 0 : 1;
 }
 
 const lineOf = ({ at, endpoint, status, delivered, detail }: ObservedCall): string => {

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import {
   calls,
   changedForm,
+  interfaceCalls,
   limits,
   matchPath,
+  NotFinishedError,
   valueAt,
   valuesOutsideBody,
   wireCallNames,
@@ -42,8 +44,12 @@ export interface ObservedCall {
   /** What request and answer say. `operationStatus` is the one that the answer told. */
   readonly detail: Omit<CallDetail, 'foreign' | 'tokenNumber'>;
   readonly facts: Facts | null;
-  /** Reason why the profile cannot read a successful answer; null if it can. */
+  /** Reason why the profile cannot read the answer; null if it can. */
   readonly unreadable: string | null;
+  /** The answer came before its result, and the app must make the call again. */
+  readonly isUnfinished: boolean;
+  /** The request has a content coding, so nobody knows what it said. */
+  readonly isUnread: boolean;
 }
 
 const maxBodyBytes = limits.jsonBodyBytes;
@@ -56,26 +62,48 @@ export class CallReader {
   #profile: WireProfile;
   #calls: readonly { readonly name: WireCallName; readonly form: WireForm }[];
   #onCall: (call: ObservedCall) => void;
+  #onUnknown: (passed: PassedCall) => void;
   #reading = new Set<Promise<void>>();
+  /** Digests of tokens and keys. */
+  #secrets = new Set<string>();
+  /** Calls and statuses whose form is known. */
+  #known = new Set<string>();
 
-  /** `onCall` receives each call. */
-  constructor(profile: WireProfile, onCall: (call: ObservedCall) => void) {
+  /** `onCall` receives each call of the profile, and `onUnknown` every other request. */
+  constructor(profile: WireProfile, onCall: (call: ObservedCall) => void, onUnknown: (passed: PassedCall) => void) {
+    this.#onUnknown = onUnknown;
     const changes: Partial<Record<WireCallName, CallChanges>> = profile.changes?.calls ?? {};
     this.#profile = profile;
     this.#calls = wireCallNames.map((name) => ({ name, form: changedForm(name, changes[name] ?? {}) }));
     this.#onCall = onCall;
   }
 
-  /** Reads what has passed. It is left out if it is no call of the profile. */
+  /** Reads what has passed. */
   read(passed: PassedCall): void {
-    const url = new URL(passed.url.replace(/^\/{2,}/, '/'), 'http://referee');
-    const found = this.#calls.find(
-      ({ form }) => form.method === passed.method && matchPath(form.path, url.pathname) !== null,
-    );
-    if (!found) return;
+    const path = passed.url.replace(/^\/{2,}/, '/');
+    const url = URL.canParse(path, 'http://referee') ? new URL(path, 'http://referee') : null;
+    const at = (pathname: string | undefined) =>
+      pathname === undefined
+        ? undefined
+        : this.#calls.find(({ form }) => form.method === passed.method && matchPath(form.path, pathname) !== null);
+    // Some platforms take a slash at the end.
+    const found = at(url?.pathname) ?? at(url?.pathname.replace(/\/+$/, ''));
+    if (!found || !url) return this.#onUnknown(passed);
+    url.pathname = at(url.pathname) ? url.pathname : url.pathname.replace(/\/+$/, '');
     const reading = this.#read(passed, { ...found, url }).then((call) => this.#onCall(call));
     this.#reading.add(reading);
     void reading.finally(() => this.#reading.delete(reading));
+  }
+
+  /** True for a text that some call used as its token or key. An app may put one where it does not belong. */
+  isSecret(text: string): boolean {
+    return this.#secrets.has(digestOf(text));
+  }
+
+  #remember({ headers }: PassedCall, tokens: readonly (string | undefined)[]): void {
+    const ofKey = Object.keys(this.#profile.authenticate('')).map((name) => headers[name.toLowerCase()]);
+    for (const text of [...tokens, ...ofKey].filter((secret) => typeof secret === 'string'))
+      for (const secret of [text, text.split(' ').at(-1) ?? '']) if (secret !== '') this.#secrets.add(digestOf(secret));
   }
 
   /** Resolves when every call that is over has been read. */
@@ -91,6 +119,8 @@ export class CallReader {
       this.#profile.limits.firstPartNumber ?? limits.firstPartNumber,
     );
     const told = this.#readAnswer(name, passed.answer);
+    const isUnread = /[^\s]/.test((passed.headers['content-encoding'] ?? '').replace(/identity/i, ''));
+    this.#remember(passed, [token, told.token]);
     const { uploadId, key } = name === 'initiateUpload' ? told : asked;
     const isLate = (ms: number) => (name === 'getOperation' && ms >= leastLateMs ? ms : undefined);
     const detail = {
@@ -109,7 +139,7 @@ export class CallReader {
       nextToken: told.token === undefined || told.token === token ? null : digestOf(told.token),
       // Only what is known has a field.
       detail: Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== undefined)),
-      ...{ facts: told.facts, unreadable: told.unreadable },
+      ...{ facts: told.facts, unreadable: told.unreadable, isUnfinished: told.isUnfinished ?? false, isUnread },
     };
   }
 
@@ -130,15 +160,23 @@ export class CallReader {
       Object.entries(given).map(([field, value]) => [field, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
     );
     const raw = { status, headers, body };
-    const [facts, json] = [factsOf(raw), jsonOf(raw)];
-    if (status < 200 || status > 299) {
-      const { code } = this.#profile.decodeError(status, json);
-      return { ...nothing, ...retryAfter, facts, ...(code !== null && { code }) };
-    }
+    const json = jsonOf(raw);
+    const kind = `${name} ${status}`;
+    // One of each is enough, and a long answer has many.
+    const facts = this.#known.has(kind)
+      ? null
+      : factsOf(raw, { quotesWords: interfaceCalls[name]?.answerHolds === undefined });
+    this.#known.add(kind);
+    const head = { status, header: (field: string) => headers[field] };
     try {
-      const read = this.#profile.calls[name].decode(json === undefined ? body.toString('utf8') : json);
+      if (status < 200 || status > 299) {
+        const { code } = this.#profile.decodeError(status, json);
+        return { ...nothing, ...retryAfter, facts, ...(code !== null && { code }) };
+      }
+      const read = this.#profile.calls[name].decode(json === undefined ? body.toString('utf8') : json, head);
       return { ...(isRecord(read) ? textsOf(read) : {}), ...retryAfter, facts, unreadable: null };
     } catch (error) {
+      if (error instanceof NotFinishedError) return { ...nothing, ...retryAfter, isUnfinished: true };
       return { ...nothing, ...retryAfter, facts, unreadable: unreadableReason(error) };
     }
   }
@@ -161,6 +199,7 @@ interface Told {
   readonly status?: OperationStatus;
   readonly code?: string;
   readonly retryAfterSeconds?: number;
+  readonly isUnfinished?: boolean;
   readonly facts: Facts | null;
   readonly unreadable: string | null;
 }

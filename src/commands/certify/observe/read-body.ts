@@ -1,13 +1,17 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { Busboy } from '@fastify/busboy';
+import { KitError } from '../../../contract/index.ts';
 import type { BodyEnds } from './body-copy.ts';
 
 /** A body without its content coding (RFC 9110, 8.4). Throws where it is damaged or larger than `maxBytes`. */
-export function decoded(body: Uint8Array, coding: string | undefined, maxBytes: number): Buffer {
+export function decoded(body: Uint8Array, contentEncoding: string | undefined, maxBytes: number): Buffer {
   const options = { maxOutputLength: maxBytes };
+  const coding = (contentEncoding ?? '').trim().toLowerCase();
   if (coding === 'gzip' || coding === 'x-gzip') return gunzipSync(body, options);
   if (coding === 'deflate') return inflateSync(body, options);
   if (coding === 'br') return brotliDecompressSync(body, options);
+  if (coding !== '' && coding !== 'identity')
+    throw new KitError('unknown_coding', `it has the coding ${coding.slice(0, 40)}`);
   return Buffer.from(body);
 }
 

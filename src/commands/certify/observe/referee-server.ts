@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { listenError, urlOf } from '../../../server/index.ts';
 import type { PassedCall } from './forward.ts';
@@ -16,6 +15,7 @@ export interface FromWorker {
   readonly port?: number;
   /** Code of the system's error, if it cannot listen. */
   readonly problem?: string;
+  readonly hasBegun?: true;
   readonly passed?: PassedCall;
 }
 
@@ -25,19 +25,37 @@ interface RefereeServer {
   close(): Promise<void>;
 }
 
+interface RefereeListeners {
+  readonly onBegun: () => void;
+  readonly onPassed: (call: PassedCall) => void;
+  /** Called if the thread has failed, and forwards nothing more. */
+  readonly onFailed: (error: Error) => void;
+}
+
 /** Forwards in a thread of its own. Throws `KitError` if it cannot listen. */
-export async function startReferee(input: WorkerInput, onPassed: (call: PassedCall) => void): Promise<RefereeServer> {
+export async function startReferee(
+  input: WorkerInput,
+  { onBegun, onPassed, onFailed }: RefereeListeners,
+): Promise<RefereeServer> {
   const worker = new Worker(new URL('./forward-worker.ts', import.meta.url), { workerData: input, execArgv: [] });
   const listening = Promise.withResolvers<number>();
-  worker.on('message', ({ port, problem, passed }: FromWorker) => {
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  worker.on('message', ({ port, problem, hasBegun, passed }: FromWorker) => {
     if (port !== undefined) listening.resolve(port);
     if (problem !== undefined) listening.reject(listenError(problem, { ...input, portSetting: '--port' }));
+    if (hasBegun) onBegun();
     if (passed) onPassed(passed);
   });
-  worker.once('error', (error) => listening.reject(error));
-  const exited = once(worker, 'exit');
+  worker.on('error', (error: Error) => {
+    listening.reject(error);
+    onFailed(error);
+  });
+  const port = await listening.promise.catch(async (error: unknown) => {
+    await worker.terminate();
+    throw error;
+  });
   return {
-    url: urlOf(input.host, await listening.promise),
+    url: urlOf(input.host, port),
     async close() {
       worker.postMessage('close');
       await exited;
