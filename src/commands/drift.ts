@@ -5,7 +5,16 @@ import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gdalProblem } from '../child/index.ts';
 import { assumedProfile, isLoopbackName, KitError, type WireProfile } from '../contract/index.ts';
-import { baselineProblem, compare, judge, observe, unmadeOf, unseenOf, type Observations } from '../drift/compare.ts';
+import {
+  asProbed,
+  baselineProblem,
+  compare,
+  judge,
+  observe,
+  unmadeOf,
+  unseenOf,
+  type Observations,
+} from '../drift/compare.ts';
 import { coverageOf } from '../drift/coverage.ts';
 import { creations } from '../drift/probes.ts';
 import { isAsExpected, reportText, resultOf, withoutKnown, type DriftReport } from '../drift/report.ts';
@@ -98,10 +107,11 @@ export default defineCommand(import.meta, {
         console.error(baseline);
         return exitStatus.noBaseline;
       }
-      const found: Observations = 'exchanges' in other ? other : await observe(other, level);
-      const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
       // An app makes no probes, so what it did not ask is not missing.
       const isObserved = record?.observed === true;
+      const seen: Observations = 'exchanges' in other ? other : await observe(other, level);
+      const found = isObserved ? asProbed(seen, expected) : seen;
+      const { unknown, gone } = withoutKnown(compare(expected, found), known, found.exchanges);
       const unmade = isObserved ? [] : unmadeOf(found, seenLevel);
       const unseen = isObserved ? [] : unseenOf(expected, found);
       // A record is of the probes that its release had.

@@ -55,7 +55,9 @@ const byFact: readonly (readonly [call: RegExp, fact: RegExp, AssumptionId])[] =
 
 const rowOf = (call: WireCallName | null) => (call === null ? undefined : interfaceCalls[call]);
 const ofCall = (call: WireCallName | null, about: NonNullable<CallAssumption['about']>) =>
-  byId.get(rowOf(call)?.assumptions?.find((one) => one.about === about || one.about === 'both')?.id ?? '');
+  byId.get(
+    rowOf(call)?.assumptions?.find((assumption) => assumption.about === about || assumption.about === 'both')?.id ?? '',
+  );
 
 /** `seen`: all exchanges with the platform. */
 export function attributionOf(
@@ -111,7 +113,7 @@ function assumptionOf(
   if (call === null)
     return fact === 'status' || probeOf(exchange.name) === 'standard-paths' ? namedBy(exchange) : undefined;
   // Only what was taken before can be refused for what this request is made for.
-  if (isRefused && seen.slice(0, seen.indexOf(other)).some((one) => one.call === call && isSuccess(one)))
+  if (isRefused && seen.slice(0, seen.indexOf(other)).some((earlier) => earlier.call === call && isSuccess(earlier)))
     return namedBy(exchange);
   if (isRefused && call === 'uploadChunk' && seen.some(countsFrom0)) return byId.get('first-part');
   if (isRefused) return ofCall(call, 'request') ?? ofCall(call, 'answer');
@@ -150,15 +152,16 @@ function profilePathOf({ call }: Exchange, fact: string, isError: boolean): stri
 /** Names of the baseline's exchanges that show whether an assumption holds. */
 export function shownBy({ id, probe }: KnownAssumption, baseline: readonly Exchange[]): string[] {
   const names = (isSo: (exchange: Exchange) => boolean) => baseline.filter(isSo).map(({ name }) => name);
-  const labelled = names((one) => labelOf(one.name) === id || askedBy[one.name] === id);
+  const labelled = names(({ name }) => labelOf(name) === id || askedBy[name] === id);
   if (labelled.length > 0) return labelled;
   const ofFact = byFact.filter(([, , own]) => own === id);
-  if (ofFact.length > 0) return names((one) => isSuccess(one) && ofFact.some(([calls]) => calls.test(one.call ?? '')));
+  if (ofFact.length > 0)
+    return names((exchange) => isSuccess(exchange) && ofFact.some(([calls]) => calls.test(exchange.call ?? '')));
   if (id === 'error-body') return names(isRefusal);
   const own = Object.entries(interfaceCalls).find(([, row]) =>
-    row.assumptions?.some((one) => one.id === id && one.about !== undefined),
+    row.assumptions?.some((assumption) => assumption.id === id && assumption.about !== undefined),
   );
-  const answers = own ? names((one) => one.call === own[0] && isSuccess(one)) : [];
+  const answers = own ? names((exchange) => exchange.call === own[0] && isSuccess(exchange)) : [];
   if (answers.length > 0) return answers;
-  return names((one) => probeOf(one.name) === probe && (isSuccess(one) || isNote(one)));
+  return names((exchange) => probeOf(exchange.name) === probe && (isSuccess(exchange) || isNote(exchange)));
 }

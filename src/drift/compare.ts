@@ -72,6 +72,15 @@ export function compare(expected: Observations, found: Observations): Difference
   ];
 }
 
+/** The calls of an app under the names of the sandbox's exchanges: of each call the first that the sandbox takes. */
+export function asProbed(found: Observations, expected: Observations): Observations {
+  const exchanges = found.exchanges.flatMap((exchange) => {
+    const ours = expected.exchanges.find((other) => other.call === exchange.call && isSuccess(other));
+    return ours ? [{ ...exchange, name: ours.name }] : [];
+  });
+  return { ...found, exchanges };
+}
+
 /** Exchanges that only the sandbox has, although their probes could be made: a record of another release lacks them. */
 export function unseenOf(expected: Observations, found: Observations): string[] {
   return alone(expected, found).map(({ name }) => `${name}: the platform, or its record, has no such exchange`);
@@ -170,7 +179,9 @@ export function judge(
   return assumptions.map((assumption): AssumptionVerdict => {
     const { id, probe } = assumption;
     if (typeof probe !== 'string') return { id, verdict: 'not observed', reason: `by hand: ${probe.byHand}` };
-    const verdict = worst(differences.filter((one) => one.assumption === id).map((one) => one.verdict));
+    const verdict = worst(
+      differences.filter((difference) => difference.assumption === id).map((difference) => difference.verdict),
+    );
     const reason = verdict === 'same' ? unshownReason(assumption, found, expected) : null;
     return reason === null ? { id, verdict, reason } : { id, verdict: 'not observed', reason };
   });
@@ -185,9 +196,11 @@ function unshownReason(
   const names = shownBy(assumption, expected.exchanges);
   const probe = typeof assumption.probe === 'string' ? assumption.probe : '';
   const seen = found.exchanges.filter(({ name }) => names.includes(name));
-  const isLikeOurs = (one: Exchange) => {
-    const ours = expected.exchanges.find(({ name, method }) => name === one.name && method === one.method);
-    return ours !== undefined && (isSuccess(ours) ? isSuccess(one) : true);
+  const isLikeOurs = (exchange: Exchange) => {
+    const ours = expected.exchanges.find(
+      ({ name, method }) => name === exchange.name && (method === '') === (exchange.method === ''),
+    );
+    return ours !== undefined && (isSuccess(ours) ? isSuccess(exchange) : true);
   };
   if (seen.some(isLikeOurs)) return null;
   const [first] = seen;

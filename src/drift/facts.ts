@@ -55,6 +55,8 @@ const words: ReadonlySet<string> = new Set<string>([
   'DEFAULT',
 ]);
 
+/** A longer text, or one with digits, may be a token. */
+const shortWord = /^[A-Za-z][A-Za-z _-]{0,23}$/;
 /** Fields whose texts are words of a list: what stands there must be one of them. */
 const wordFields = /(^|\.)(status|type|code|source_type|platform:source_type|layer_type)$/;
 
@@ -135,7 +137,7 @@ function kindOf(value: unknown, path: string): string {
     return Number.isInteger(value) ? (value > 1e12 && value < 1e13 ? 'epoch-ms' : 'integer') : 'number';
   if (typeof value !== 'string') return typeof value;
   if (wordFields.test(path) && !/link|asset/.test(path) && !/^[a-z]+\/[\w.+-]+/.test(value))
-    return words.has(value) ? 'word' : `the word ${value.slice(0, 40)}`;
+    return words.has(value) ? 'word' : shortWord.test(value) ? `the word ${value}` : 'another word';
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return 'instant';
   if (/^\d{4}-\d\d-\d\d([T ]|$)/.test(value)) return 'another time';
   if (/^https?:\/\//.test(value)) return 'url';

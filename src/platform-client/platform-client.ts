@@ -18,13 +18,12 @@ import type {
   WireProfile,
 } from '../contract/index.ts';
 import { assumedProfile, calls, endpointsWhere, inputNames, NotFinishedError } from '../contract/index.ts';
-import { abortableSleep } from './abortable-sleep.ts';
 import { listCollections, type CollectionEntry } from './browse-catalog.ts';
 import { downloadTo, fetchTo, type Download } from './download.ts';
 import { createHttpTransport, type HttpTransport } from './http-transport.ts';
 import { TokenKeeper, type IdentityTokenStore } from './identity-token.ts';
 import { PlatformError } from './platform-error.ts';
-import { defaultRetryPolicy, parseRetryAfter, withRetries, type RetryPolicy } from './retry-policy.ts';
+import { defaultRetryPolicy, untilFinished, withRetries, type RetryPolicy } from './retry-policy.ts';
 
 /** The least of a logger that the client asks for. It is never given a token, a key or an address. */
 export interface ClientLog {
@@ -64,9 +63,6 @@ export interface PlatformClientOptions {
 const longCalls = endpointsWhere(({ isLong }) => isLong === true);
 /** Calls that poll. The next poll takes the place of a repeat. */
 const polls = endpointsWhere(({ retries }) => retries === false);
-
-/** Longest time for which the client repeats a call that the platform has not finished. */
-const unfinishedMs = 15 * 60_000;
 
 /** Options of a call: a signal that ends it. */
 export interface CallOptions {
@@ -153,6 +149,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   const timeoutMs = options.timeoutMs ?? 30_000;
   const chunkTimeoutMs = options.chunkTimeoutMs ?? 120_000;
   const now = options.now ?? Date.now;
+  const patience = { pauseMs: profile.limits.pollIntervalMs.min, maxPauseMs: retry.maxRetryAfterMs };
   const transport =
     options.transport ?? createHttpTransport({ baseUrl: options.baseUrl, apiKey: options.apiKey, profile });
 
@@ -163,7 +160,9 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     secrets: string[],
   ) {
     const attempt = () => sendOnce(call, input, signal, secrets);
-    return polls.has(call.endpoint) ? attempt() : untilFinished(call.endpoint, signal, () => repeat(attempt, signal));
+    return polls.has(call.endpoint)
+      ? attempt()
+      : untilFinished(call.endpoint, () => repeat(attempt, signal), { ...patience, signal });
   }
 
   function sendOnce<Input, Output>(
@@ -176,27 +175,6 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     return observed(call.endpoint, signal, () => transport.send(call, input, { signal, timeoutMs: timeout, secrets }));
   }
 
-  /** Makes a call again that the platform has taken and not finished. */
-  async function untilFinished<T>(
-    endpoint: string,
-    signal: AbortSignal | undefined,
-    attempt: () => Promise<T>,
-  ): Promise<T> {
-    const giveUpAt = performance.now() + unfinishedMs;
-    for (;;) {
-      let waitMs = profile.limits.pollIntervalMs.min;
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!(error instanceof NotFinishedError)) throw error;
-        waitMs = Math.max(waitMs, Math.min(parseRetryAfter(error.retryAfter) ?? 0, retry.maxRetryAfterMs));
-        if (performance.now() + waitMs > giveUpAt)
-          throw new PlatformError(endpoint, 'not_finished', `was not finished within ${unfinishedMs / 60_000} minutes`);
-      }
-      await abortableSleep(waitMs, signal);
-    }
-  }
-
   /** One try, told to whoever counts. */
   async function observed<T>(endpoint: string, signal: AbortSignal | undefined, attempt: () => Promise<T>): Promise<T> {
     const from = performance.now();
@@ -206,12 +184,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       observe('ok');
       return answer;
     } catch (error) {
-      if (!signal?.aborted)
-        observe(
-          (error instanceof PlatformError || error instanceof NotFinishedError) && error.platformStatus !== null
-            ? String(error.platformStatus)
-            : 'unanswered',
-        );
+      if (!signal?.aborted) observe(resultOf(error));
       throw error;
     }
   }
@@ -250,7 +223,7 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
           before: mayCall,
           ...{ isPatient, signal },
         });
-      return isPatient ? untilFinished(wire.endpoint, signal, use) : use();
+      return isPatient ? untilFinished(wire.endpoint, use, { ...patience, signal }) : use();
     };
 
     const methods = Object.entries<CallFacts & { readonly body?: string }>(calls)
@@ -309,17 +282,26 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
     async getItem(collectionId, itemId, o) {
       const input = { collectionId, itemId };
       const item = await send(profile.calls.getItem, input, o?.signal, []);
-      const { dataHref } = item;
-      if (dataHref === undefined || URL.canParse(dataHref)) return item;
-      // A relative link starts from the item (RFC 3986, 5.1).
-      const base = `${options.baseUrl}${profile.calls.getItem.encode(input).path}`;
-      return URL.canParse(dataHref, base) ? { ...item, dataHref: new URL(dataHref, base).href } : item;
+      return withWholeLink(item, `${options.baseUrl}${profile.calls.getItem.encode(input).path}`);
     },
     searchItems: (request, o) => send(profile.calls.searchItems, request, o?.signal, []),
     download: (wanted, o) =>
       repeat(() => observed('stac.data', o?.signal, () => downloadTo(wanted, o?.signal)), o?.signal),
     close: () => transport.close(),
   };
+}
+
+/** Result of a failed try, as `ObservedCall` has it. */
+function resultOf(error: unknown): string {
+  const isAnswered = error instanceof PlatformError || error instanceof NotFinishedError;
+  return isAnswered && error.platformStatus !== null ? String(error.platformStatus) : 'unanswered';
+}
+
+/** A relative link starts from the item (RFC 3986, 5.1), whose address is `base`. */
+function withWholeLink(item: CatalogItem, base: string): CatalogItem {
+  const { dataHref } = item;
+  if (dataHref === undefined || URL.canParse(dataHref) || !URL.canParse(dataHref, base)) return item;
+  return { ...item, dataHref: new URL(dataHref, base).href };
 }
 
 function describe(error: PlatformError, more: object): object {

@@ -1,5 +1,6 @@
 import pRetry from 'p-retry';
 import { abortableSleep } from './abortable-sleep.ts';
+import { NotFinishedError } from '../contract/index.ts';
 import { PlatformError } from './platform-error.ts';
 
 /** The policy for repeats of a failed call: exponential backoff with jitter, or what the platform's `Retry-After` asks. */
@@ -51,6 +52,30 @@ export function withRetries<T>(
     if (signal?.aborted && last !== null && error instanceof Error) error.cause ??= last;
     throw error;
   });
+}
+
+/** Longest time for which a call is repeated that the platform has taken and not finished. */
+const unfinishedMs = 15 * 60_000;
+
+/** Makes a call again that the platform has taken and not finished, after `pauseMs` or what `Retry-After` asks, at most `maxPauseMs`. */
+export async function untilFinished<T>(
+  endpoint: string,
+  attempt: () => Promise<T>,
+  { pauseMs, maxPauseMs, signal }: { pauseMs: number; maxPauseMs: number; signal: AbortSignal | undefined },
+): Promise<T> {
+  const giveUpAt = performance.now() + unfinishedMs;
+  for (;;) {
+    let waitMs = pauseMs;
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof NotFinishedError)) throw error;
+      waitMs = Math.max(waitMs, Math.min(parseRetryAfter(error.retryAfter) ?? 0, maxPauseMs));
+      if (performance.now() + waitMs > giveUpAt)
+        throw new PlatformError(endpoint, 'not_finished', `was not finished within ${unfinishedMs / 60_000} minutes`);
+    }
+    await abortableSleep(waitMs, signal);
+  }
 }
 
 /**

@@ -239,13 +239,8 @@ test.each([
   const record = { format: 'marketplace-drift-record/1', ...driftRecordOf(observation.calls) };
   expect(recording.safeParse(JSON.parse(JSON.stringify(record))).success).toBe(true);
   expect(record.level).toBe('write');
-  expect(record.exchanges.map(({ name }) => name)).toEqual(
-    expect.arrayContaining([
-      'user-detail/of the launch',
-      'create-operation/created',
-      'approval/approved',
-      'complete-upload/completed',
-    ]),
+  expect(record.exchanges.map(({ call: name }) => name)).toEqual(
+    expect.arrayContaining(['userDetail', 'createOperation', 'getOperation', 'completeUpload']),
   );
 });
 

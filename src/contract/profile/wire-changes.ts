@@ -12,7 +12,7 @@ const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const positive = z.int().min(1);
 const errorFields = ['error', 'code', 'requestId', 'details', 'expected', 'received'] as const;
 /** Calls whose repeat changes nothing, and gives the file when it is there. */
-const completions: readonly string[] = ['completeUpload', 'completeFileUpload'];
+const completions: readonly string[] = wireCallNames.filter((name) => interfaceCalls[name]?.canFailInWork);
 
 const limits = z
   .strictObject({
@@ -119,7 +119,7 @@ function namesInCall(path: readonly PropertyKey[]): readonly string[] {
   return path[2] === 'request' ? ['in', 'name'] : path[2] === 'response' ? ['name', 'values', 'join', 'as'] : [];
 }
 
-/** What a field may be, for a value that is neither. */
+/** Forms of a field, for a value that has none of them. */
 const fieldForms: Readonly<Record<string, string>> = {
   request: 'must be the name of a field, or {in, name}',
   response: 'must be the name of a field, or {name, values, join, as}',

@@ -72,7 +72,7 @@ export function taken(at: Conversation, ...names: string[]): void {
 }
 
 function whyNot(at: Conversation, name: string): string {
-  const exchange = at.exchanges.findLast((one) => one.name === name && one.method !== '');
+  const exchange = at.exchanges.findLast((made) => made.name === name && made.method !== '');
   if (!exchange) return '';
   if (!/^2/.test(exchange.facts['status'] ?? '')) return `, because ${name} was answered ${exchange.facts['status']}`;
   return exchange.unreadable === null ? '' : `, because the profile cannot read the answer of ${name}`;

@@ -214,7 +214,7 @@ export const read = [
     await search(at, found, 'search-bounds/geometry-positions', {
       intersects: { type: 'Polygon', coordinates: [[...ring, ring[0]]] },
     });
-    // What is not heeded has no bound.
+    // A field that is not heeded has no bound.
     if (found.takesIds)
       await search(at, found, 'search-bounds/search-bounds', {
         ids: Array.from({ length: limits.search.identifiers + 1 }, (_, i) => String(i)),

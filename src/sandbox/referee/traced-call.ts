@@ -50,9 +50,15 @@ export interface CallDetail {
 
 export const inOrder = (a: TracedCall, b: TracedCall): number => a.at - b.at || a.id - b.id;
 
-export const isCreate = ({ endpoint }: TracedCall): boolean => endpoint === 'operation.create';
+type OfEndpoint = Pick<TracedCall, 'endpoint'>;
 
-export const isUpload = ({ endpoint }: Pick<TracedCall, 'endpoint'>): boolean => endpoint.startsWith('upload.');
+export const isCreate = ({ endpoint }: OfEndpoint): boolean => endpoint === 'operation.create';
+
+export const isInitiate = ({ endpoint }: OfEndpoint): boolean => endpoint === 'upload.initiate';
+
+export const isComplete = ({ endpoint }: OfEndpoint): boolean => endpoint === 'upload.complete';
+
+export const isUpload = ({ endpoint }: OfEndpoint): boolean => endpoint.startsWith('upload.');
 
 /** Answered as asked, and the answer went out. */
 export const isOk = ({ delivered, status }: Pick<TracedCall, 'delivered' | 'status'>): boolean =>

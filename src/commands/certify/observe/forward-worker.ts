@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { forwardTo } from './forward.ts';
 import type { FromWorker, WorkerInput } from './referee-server.ts';
 
-/** As of the kit's other servers. */
+/** The same as of the kit's other servers. */
 const keptBetweenRequestsMs = 75_000;
 
 const { upstream, host, port } = workerData as WorkerInput;
@@ -25,7 +25,7 @@ server.once('error', (error: NodeJS.ErrnoException) => tell({ problem: error.cod
 server.listen(port, host, () => tell({ port: (server.address() as AddressInfo).port }));
 parentPort?.once('message', () => {
   close();
-  // What is under way is cut, and told.
+  // Calls under way are cut, and reported.
   server.close(() => parentPort?.close());
   server.closeAllConnections();
 });

@@ -41,7 +41,7 @@ export interface ForwardOptions {
 
 const steadyNow = () => Math.round(performance.timeOrigin + performance.now());
 
-/** As in the sandbox's trace. */
+/** The same as in the sandbox's trace. */
 const [lookedBackMs, heldWithinMs] = [10_000, 500];
 /** Most bytes of a body in JSON that is looked at: that which the contract allows. */
 const maxBodyBytes = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { assumedProfile, KitError, type WireProfile } from '../../../contract/index.ts';
-import { isOk } from '../../../sandbox/referee/traced-call.ts';
+import { isComplete, isOk } from '../../../sandbox/referee/traced-call.ts';
 import { judge, nothingMissing, rulesOf } from '../../../sandbox/referee/verdict.ts';
 import { digestOfTrace, mergeRules, resultOfScenario, summarize, type Report, type ScenarioReport } from '../report.ts';
 import type { PassedCall } from './forward.ts';
@@ -76,7 +76,7 @@ export class Observation {
   #scenarioOf({ calls, isWhole }: ObservedLaunch, id: string, appName: string | null): ScenarioReport {
     // A launch whose beginning is missing is judged like one whose first calls were deleted.
     const cutCalls = this.unjudged > 0 || isWhole ? this.unjudged : 1;
-    // What an unread call said is missing like a call that was lost.
+    // The content of an unread call is missing like a lost call.
     const gaps = calls.filter(({ observed }) => observed.isUnread).map(({ at }) => at);
     const verdict = judge(calls, { ...nothingMissing, cutCalls, gaps }, rulesOf(this.#profile.limits));
     const verdicts = [{ launchId: id, appId: '', ...verdict }];
@@ -104,8 +104,7 @@ function missingIn(calls: ObservedLaunch['calls']): ScenarioReport['missing'] {
     calls.flatMap(({ detail }) => (detail.operationStatus === 'APPROVED' ? (detail.operationId ?? []) : [])),
   );
   for (const call of calls)
-    if (call.endpoint === 'upload.complete' && isOk(call) && !call.observed.isUnfinished)
-      approved.delete(call.detail.operationId ?? '');
+    if (isComplete(call) && isOk(call) && !call.observed.isUnfinished) approved.delete(call.detail.operationId ?? '');
   const last = calls.at(-1);
   if (approved.size === 0 || last === undefined) return null;
   const answer = last.delivered ? `answered ${last.status}` : 'not answered';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedProfile, KitError, type WireProfile } from '../../../contract/index.ts';
 import { readPort, readSecret } from '../../../sandbox/config.ts';
-import { isOk } from '../../../sandbox/referee/traced-call.ts';
+import { isComplete, isCreate, isInitiate, isOk } from '../../../sandbox/referee/traced-call.ts';
 import { callerFolder } from '../../arguments.ts';
 import { onInterrupt } from '../../command.ts';
 import { requireWritable } from '../../files.ts';
@@ -80,7 +80,7 @@ export async function observe(options: ObserveOptions): Promise<number> {
     else if (!interruption.signal.aborted) throw error;
   } finally {
     for (const stop of stops) await stop();
-    // What is under way ends, and is judged as it ended.
+    // Calls under way end, and are judged as they ended.
     await referee.close();
   }
   return judged(observation, app, options);
@@ -143,17 +143,15 @@ function addressOf(
 /** True if each operation has its decision, each approved one a file and each upload its end, and the app has been quiet since. */
 function isOver({ calls, lastAt, underWay }: Observation): boolean {
   if (underWay > 0 || Date.now() - lastAt < quietMs) return false;
-  const of = (name: ObservedCall['name']) =>
-    calls.filter((call) => call.name === name && !call.isUnfinished && isOk(call));
-  const statuses = of('getOperation');
-  const ids = new Set(of('createOperation').map(({ detail }) => detail.operationId));
+  const answered = calls.filter((call) => !call.isUnfinished && isOk(call));
+  const statuses = answered.filter(({ detail }) => detail.operationStatus !== undefined);
+  const ids = new Set(answered.filter(isCreate).map(({ detail }) => detail.operationId));
   const last = [...ids].map(
     (id) => statuses.findLast(({ detail }) => detail.operationId === id)?.detail.operationStatus,
   );
   const approved = last.filter((status) => status === 'APPROVED').length;
-  const uploads = (name: ObservedCall['name']) => new Set(of(name).map(({ detail }) => detail.uploadId));
-  const completed = uploads('completeUpload');
-  const areComplete = [...uploads('initiateUpload')].every((id) => completed.has(id));
+  const completed = new Set(answered.filter(isComplete).map(({ detail }) => detail.uploadId));
+  const areComplete = answered.filter(isInitiate).every(({ detail }) => completed.has(detail.uploadId));
   const isDecided = ids.size > 0 && last.every((status) => status !== undefined && status !== 'REQUESTED');
   return isDecided && areComplete && completed.size >= approved;
 }

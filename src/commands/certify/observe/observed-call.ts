@@ -19,7 +19,7 @@ import {
 import { factsOf, jsonOf, unreadableReason, type Facts } from '../../../drift/facts.ts';
 import { isRecord, messageOf } from '../../../files/index.ts';
 import { parseRetryAfter } from '../../../platform-client/index.ts';
-import type { CallDetail } from '../../../sandbox/referee/traced-call.ts';
+import { isInitiate, type CallDetail } from '../../../sandbox/referee/traced-call.ts';
 import type { BodyEnds } from './body-copy.ts';
 import type { PassedCall } from './forward.ts';
 import { decoded, readForm } from './read-body.ts';
@@ -41,7 +41,7 @@ export interface ObservedCall {
   readonly token: string | null;
   /** Digest of the token that a renewal answered; null if it answered none. */
   readonly nextToken: string | null;
-  /** What request and answer say. `operationStatus` is the one that the answer told. */
+  /** Facts of request and answer. `operationStatus` is the one of the answer. */
   readonly detail: Omit<CallDetail, 'foreign' | 'tokenNumber'>;
   readonly facts: Facts | null;
   /** Reason why the profile cannot read the answer; null if it can. */
@@ -121,7 +121,7 @@ export class CallReader {
     const told = this.#readAnswer(name, passed.answer);
     const isUnread = /[^\s]/.test((passed.headers['content-encoding'] ?? '').replace(/identity/i, ''));
     this.#remember(passed, [token, told.token]);
-    const { uploadId, key } = name === 'initiateUpload' ? told : asked;
+    const { uploadId, key } = isInitiate(calls[name]) ? told : asked;
     const isLate = (ms: number) => (name === 'getOperation' && ms >= leastLateMs ? ms : undefined);
     const detail = {
       operationId: told.operationId ?? asked.operationId,

@@ -1,5 +1,7 @@
 import { iso } from '../../../sandbox/clock.ts';
 import {
+  isCreate,
+  isInitiate,
   isOk,
   isUpload,
   type CallDetail,
@@ -102,8 +104,8 @@ class Owners {
   add(launch: string, call: ObservedCall): void {
     const { operationId, uploadId, key } = call.detail;
     if (!isOk(call)) return;
-    if (call.name === 'createOperation' && operationId !== undefined) this.#operations.add(operationId, launch);
-    if (call.name !== 'initiateUpload' || uploadId === undefined || key === undefined) return;
+    if (isCreate(call) && operationId !== undefined) this.#operations.add(operationId, launch);
+    if (!isInitiate(call) || uploadId === undefined || key === undefined) return;
     this.#uploads.add(uploadId, launch);
     this.#keys.add(key, launch);
     if (operationId === undefined) return;
@@ -159,8 +161,8 @@ function isWhole(calls: readonly Judged[]): boolean {
   const [created, begun] = [new Set<string>(), new Set<string>()];
   for (const { observed } of calls) {
     const { operationId, uploadId } = observed.detail;
-    if (observed.name === 'createOperation' && operationId !== undefined) created.add(operationId);
-    if (observed.name === 'initiateUpload' && uploadId !== undefined) begun.add(uploadId);
+    if (isCreate(observed) && operationId !== undefined) created.add(operationId);
+    if (isInitiate(observed) && uploadId !== undefined) begun.add(uploadId);
   }
   // Without a creation that was seen, nobody knows what the app was told before.
   const ofOperation = calls.filter(

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { listenError, urlOf } from '../../../server/index.ts';
 import type { PassedCall } from './forward.ts';
 
-/** What the thread that forwards is given. */
+/** Settings of the thread that forwards. */
 export interface WorkerInput {
   readonly upstream: string;
   readonly host: string;

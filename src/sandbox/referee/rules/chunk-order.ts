@@ -1,5 +1,5 @@
 import { limits } from '../../../contract/index.ts';
-import { cameAfter, type TracedCall } from '../traced-call.ts';
+import { cameAfter, isComplete, type TracedCall } from '../traced-call.ts';
 import type { Rule, Violation } from './rule.ts';
 import { followUploads, type TracedUpload } from './uploads.ts';
 
@@ -30,7 +30,7 @@ function judgeUpload({ uploadId, key, calls }: TracedUpload): Violation[] {
 
   for (const call of calls) {
     const { partNumber, size, code } = call.detail;
-    if (call.endpoint === 'upload.complete') {
+    if (isComplete(call)) {
       judgeComplete(call, lastAnswered, received, fail, (violation) => violations.push(violation));
       completed ??= { call, lastPart };
       continue;

@@ -1,4 +1,4 @@
-import type { TracedCall } from '../traced-call.ts';
+import { isComplete, isInitiate, type TracedCall } from '../traced-call.ts';
 
 /** An upload as initiate gave it, with the chunk and complete calls that are meant for it, oldest first. */
 export interface TracedUpload {
@@ -66,14 +66,14 @@ function follow(calls: readonly TracedCall[]): FollowedUploads {
     const { endpoint, detail } = call;
     const { uploadId, key, operationId, partNumber } = detail;
     if (detail.foreign !== undefined) continue;
-    if (endpoint === 'upload.initiate' && uploadId !== undefined && key !== undefined) {
+    if (isInitiate(call) && uploadId !== undefined && key !== undefined) {
       const upload = { uploadId, key, operationId, calls: [], isUnderWay: true, lastPart: 0, continues: null };
       uploads.push(upload);
       byIds.set(uploadId, upload);
       byKeys.set(key, upload);
       underWay.add(upload);
     }
-    if ((endpoint !== 'upload.chunk' && endpoint !== 'upload.complete') || !isRead(call)) continue;
+    if ((endpoint !== 'upload.chunk' && !isComplete(call)) || !isRead(call)) continue;
     const byId = byIds.get(uploadId ?? '') ?? null;
     const byKey = byKeys.get(key ?? '') ?? null;
     const isFresh = byId !== null && byId === byKey && byId.lastPart === 0 && !byId.continues;
