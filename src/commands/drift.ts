@@ -120,6 +120,7 @@ export default defineCommand(import.meta, {
         format: 'marketplace-drift/1',
         platform: values.platform ?? values.against ?? '',
         level: seenLevel,
+        finishedAt: new Date().toISOString(),
         result: resultOf(unknown, isPartial),
         unmade,
         unseen,

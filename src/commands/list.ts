@@ -34,6 +34,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     isSpecial: true,
     load: () => import('./test-step.ts'),
   },
+  'can-i-deploy': platformCommands['can-i-deploy'],
   migrate: {
     summary: "creates your app's tables, or brings them up to date",
     isSpecial: true,

@@ -29,6 +29,11 @@ export const platformCommands = {
     startsSandbox: true,
     load: () => import('./drift.ts'),
   },
+  'can-i-deploy': {
+    summary: 'decides by a signed report and a comparison whether an app may go live on a platform',
+    isSpecial: true,
+    load: () => import('./can-i-deploy.ts'),
+  },
 } as const satisfies Readonly<Record<string, ListedCommand>>;
 
 /** Text of `--help`: the commands, those of everyday use first. */

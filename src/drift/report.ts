@@ -13,6 +13,8 @@ export interface DriftReport {
   readonly format: 'marketplace-drift/1';
   readonly platform: string;
   readonly level: Level;
+  /** When the comparison was made, ISO 8601, UTC. */
+  readonly finishedAt: string;
   readonly result: DriftVerdict;
   readonly differences: readonly Difference[];
   /** Expected, and not there any more: who expects them believes what is not so. */

@@ -252,10 +252,11 @@ function readUpstream(text: string): URL {
 
 const hourMs = 3_600_000;
 
-/** Reads `12h` or `30d`. Throws `KitError`. */
-function readAge(text: string): number {
+/** Reads `12h` or `30d`, in milliseconds. Throws `KitError` with the usage of a command. */
+export function readAge(text: string, usageOfCommand = usage): number {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
-  if (count === undefined) throw wrong(`--max-age ${text} must be a number of hours or days, such as 12h or 30d`);
+  if (count === undefined)
+    throw wrongArguments(`--max-age ${text} must be a number of hours or days, such as 12h or 30d`, usageOfCommand);
   return Number(count) * (unit === 'd' ? 24 : 1) * hourMs;
 }
 
