@@ -18,7 +18,7 @@ const usage = `usage: ${scriptCommand('can-i-deploy')} --app REPORT --platform C
   --public-key FILE      The Ed25519 key that you trust
   --level LEVEL          Level that the app must have reached: protocol, robust or exemplary (default: robust)
   --max-age AGE          Maximum age of both, such as 12h or 30d (default: 30d)
-  --name TEXT            Launch address or name of the app that must be meant (default: any)
+  --name TEXT            Launch address or name that the report must have (default: any)
 
 Exits with 0 for yes, and with 1 for no (docs/can-i-deploy.md).`;
 

@@ -40,7 +40,7 @@ export interface AnswerHead {
   readonly header: (name: string) => string | undefined;
 }
 
-/** Thrown by a decoder for an answer that comes before its result. The client makes the same call again after a pause. */
+/** Thrown by a decoder if an answer comes before its result. The client repeats the call after a pause. */
 export class NotFinishedError extends KitError {
   /** Status of the answer. */
   readonly platformStatus: number;

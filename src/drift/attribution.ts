@@ -1,4 +1,4 @@
-/** The assumption that a fact is of: each fact belongs to the call whose answer it is, and to no other probe. */
+/** Finds the assumption that a fact contradicts. A fact belongs to the call that was answered, whichever probe made it. */
 import {
   assumptions,
   interfaceCalls,

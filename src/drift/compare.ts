@@ -72,7 +72,7 @@ export function compare(expected: Observations, found: Observations): Difference
   ];
 }
 
-/** The calls of an app under the names of the sandbox's exchanges: of each call the first that the sandbox takes. */
+/** Gives the calls of an app the names of the sandbox's exchanges: for each call, that of the first successful exchange. */
 export function asProbed(found: Observations, expected: Observations): Observations {
   const exchanges = found.exchanges.flatMap((exchange) => {
     const ours = expected.exchanges.find((other) => other.call === exchange.call && isSuccess(other));

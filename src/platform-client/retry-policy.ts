@@ -54,10 +54,10 @@ export function withRetries<T>(
   });
 }
 
-/** Longest time for which a call is repeated that the platform has taken and not finished. */
+/** Longest time for which an accepted but unfinished call is repeated. */
 const unfinishedMs = 15 * 60_000;
 
-/** Makes a call again that the platform has taken and not finished, after `pauseMs` or what `Retry-After` asks, at most `maxPauseMs`. */
+/** Repeats a call that the platform has accepted and not finished. Waits `pauseMs`, or longer if `Retry-After` asks for it, but at most `maxPauseMs`. */
 export async function untilFinished<T>(
   endpoint: string,
   attempt: () => Promise<T>,

@@ -26,7 +26,7 @@ let address = '';
 const path = `/usr/bin:${process.env['PATH']}`;
 
 function start(program: string, args: readonly string[]): { said: () => string } {
-  // In a process group of its own, because a worker that ends leaves the jobs that it has started.
+  // Starts a new process group, because a worker that ends does not end its jobs.
   const child = spawn(program, args, {
     env: { ...process.env, PATH: path },
     stdio: ['ignore', 'ignore', 'pipe'],

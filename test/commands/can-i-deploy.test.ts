@@ -108,7 +108,7 @@ const dishonest: readonly Dishonest[] = [
   ['signed, with a better level', /its level is not/, forged(() => ({ level: 'protocol' }))],
   ['signed, with a scenario twice', /it has a scenario twice/, forged((report) => { const twice = [...report.scenarios, report.scenarios[0]!]; return { scenarios: twice, tracesSha256: digestOfTraces(twice) }; })],
   ['signed, with a rule less', /its rules are not/, forged((report) => firstScenario(report, ({ rules }) => ({ rules: rules.slice(1) })))],
-  ['signed, with a title of its own', /the plan has no such scenario/, forged((report) => firstScenario(report, () => ({ title: 'easy' })))],
+  ['signed, with another title', /the plan has no such scenario/, forged((report) => firstScenario(report, () => ({ title: 'easy' })))],
   ['signed, with failures that were expected', /failures were expected/, async () => sign(summaryOf(scenarios.map((scenario, i) => scenarioReport(scenario, i === 0 ? early(scenario) : undefined)), { expected: [{ scenario: '*', rule: 'upload-after-approval' }] }))],
   ['signed, of an app that fails', /the report is FINISHED FAILED/, async () => sign(summaryOf(scenarios.map((scenario, i) => scenarioReport(scenario, i === 0 ? early(scenario) : undefined))))],
   ['of half the plan', /the level robust is demanded/, async () => sign(summaryOf(scenarios.filter(({ level }) => level === 'protocol').map((scenario) => scenarioReport(scenario))))],

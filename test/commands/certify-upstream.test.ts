@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { connect, createServer as createNetServer } from 'node:net';
 import { createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -68,22 +68,15 @@ async function exchange(url: string, method: string, headers: string[], body?: U
   };
 }
 
+const oddHeaders = ['X-Odd', 'ü', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'Content-Type', 'application/x-odd'];
+
 test('not a byte of request or answer is changed, and no header but Host', async () => {
   const seen: { url: string | undefined; headers: string[]; sha256: string }[] = [];
   const answered = randomBytes(3_000_000);
   const platform = await listen((req, res) => {
     void bodyOf(req).then((body) => {
       seen.push({ url: req.url, headers: req.rawHeaders, sha256: sha256(body) });
-      res.writeHead(201, 'Made Up', [
-        'X-Odd',
-        'ü'.normalize(),
-        'Set-Cookie',
-        'a=1',
-        'Set-Cookie',
-        'b=2',
-        'Content-Type',
-        'application/x-odd',
-      ]);
+      res.writeHead(201, 'Made Up', oddHeaders);
       res.end(answered);
     });
   });
@@ -105,16 +98,7 @@ test('not a byte of request or answer is changed, and no header but Host', async
   expect(seen[0]).toMatchObject({ url: '/base/any/%2Fpath?a=1&a=%20', sha256: sha256(sent) });
   expect(seen[0]!.headers).toEqual(['Host', new URL(platform).host, ...headers.slice(2), 'Connection', 'close']);
   expect(answer).toMatchObject({ status: 201, reason: 'Made Up' });
-  expect(answer.headers.slice(0, 8)).toEqual([
-    'X-Odd',
-    'ü',
-    'Set-Cookie',
-    'a=1',
-    'Set-Cookie',
-    'b=2',
-    'Content-Type',
-    'application/x-odd',
-  ]);
+  expect(answer.headers.slice(0, oddHeaders.length)).toEqual(oddHeaders);
   expect(sha256(body)).toBe(sha256(answered));
 });
 
@@ -571,4 +555,39 @@ test('a launch address with the token in it is refused, and not shown', async ()
   expect((await once(child, 'close'))[0]).toBe(1);
   expect(said).toMatch(/--launch-url must be the address without \?token=: give the token in PLATFORM_TOKEN/);
   expect(said).not.toContain('SECRET-0123');
+});
+
+test('an app that ends by itself is a finding', { timeout: 60_000 }, async () => {
+  const platform = await listen((_req, res) => res.end());
+  const folder = await testFolder();
+  const code =
+    "const s = require('node:http').createServer((q, r) => r.end('ok')).listen(process.env.PORT, '127.0.0.1'); setTimeout(() => process.exit(3), 4000);";
+  await writeFile(join(folder, 'app.cjs'), code);
+  const cli = join(projectRoot, 'bin/marketplace-app-kit.mjs');
+  const start = `'${process.execPath}' '${join(folder, 'app.cjs')}'`;
+  const child = spawn(process.execPath, [cli, 'certify', '--upstream', platform, '--port', '0', '--start', start], {
+    env: { ...process.env, PLATFORM_API_KEY: apiKey },
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said += String(bytes)));
+  expect((await once(child, 'close'))[0]).toBe(1);
+  expect(said).toMatch(/the app ended by itself \(exit code 3\)/);
+});
+
+test('the record has the form of a call, also if its first answer was lost', async () => {
+  let asked = 0;
+  const platform = await listen((req, res) => {
+    res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '40' });
+    if (asked++ > 0) return void res.end('{"status":"REQUESTED"}'.padEnd(40));
+    res.write('{"status":');
+    setTimeout(() => req.socket.destroy(), 50);
+  });
+  const { observation, url } = await refereeOf(platform);
+  const path = `${url}/public/external-app/operation/a-token?operationId=op`;
+  await expect(exchange(path, 'GET', ['Host', 'r'])).rejects.toThrow();
+  await exchange(path, 'GET', ['Host', 'r']);
+  await expect.poll(() => observation.calls.length).toBe(2);
+  expect(
+    driftRecordOf(observation.calls).exchanges.map(({ call: name, facts }) => [name, facts['body.status']]),
+  ).toEqual([['getOperation', 'word']]);
 });

@@ -1,6 +1,6 @@
 /** Drift compares with its own sandbox: without a whole baseline there is no verdict, and no exchange of one side is left out. */
 import { expect, test } from 'vitest';
-import { baselineProblem, compare, unseenOf, type Observations } from '../../src/drift/compare.ts';
+import { asProbed, baselineProblem, compare, unseenOf, type Observations } from '../../src/drift/compare.ts';
 import { reportText, type DriftReport } from '../../src/drift/report.ts';
 import type { Exchange } from '../../src/drift/target.ts';
 
@@ -77,4 +77,25 @@ test('a platform without request ids is one line of the report, and another fact
   ]);
   expect(lines).toContain('    in 4 exchanges: catalog/root, catalog/child, get-item/by id, ...');
   expect(lines.filter((line) => line.includes('accept-ranges'))).toHaveLength(4);
+});
+
+test('the calls of an app are compared with the first successful exchange of the same call', () => {
+  const of = (name: string, call: Exchange['call'], status = '200'): Exchange => ({
+    ...exchange(name),
+    call,
+    facts: { status },
+  });
+  const sandbox = {
+    exchanges: [of('get-operation/unknown', 'getOperation', '404'), of('get-operation/requested', 'getOperation')],
+    missing: {},
+  };
+  const app = {
+    exchanges: [of('observed/getOperation', 'getOperation', '201'), of('observed/listModels', 'listModels')],
+    missing: {},
+  };
+  const found = asProbed(app, sandbox);
+  expect(found.exchanges.map(({ name }) => name)).toEqual(['get-operation/requested']);
+  expect(compare(sandbox, found)).toMatchObject([
+    { exchange: 'get-operation/requested', fact: 'status', expected: '200', found: '201' },
+  ]);
 });

@@ -18,9 +18,9 @@ interface Call {
   readonly route: string;
   readonly url: URL;
   body: Buffer;
-  /** Of a JSON body; empty for another one. */
+  /** Parsed JSON body. Empty if the body is no JSON object. */
   readonly sent: Json;
-  /** How often this route was asked before. */
+  /** Number of earlier requests to this route. */
   readonly nth: number;
 }
 interface Reply {
@@ -167,7 +167,7 @@ const page = {
 };
 const depthOf = (json: unknown): number => (isRecord(json) ? 1 + Math.max(0, ...Object.values(json).map(depthOf)) : 0);
 
-/** What differs, what must be blamed (an assumption, or a section of the specification), and how. */
+/** Differences, each with the assumption or the section of the specification that must be blamed, and the platform that has it. */
 const differences: readonly (readonly [what: string, blamed: string, Strange])[] = [
   ['user details in an envelope', 'user-detail', answered('user', (json) => ({ data: json }))],
   ['no e-mail address', 'user-detail', without('user', 'email')],

@@ -92,7 +92,7 @@ async function stage(options: { renewPolicy?: 'extend' | 'rotate' } = {}): Promi
   };
 }
 
-/** What the referee in front of the platform says of the nth launch, by rule; rules that were not exercised are left out. */
+/** Results of the nth launch by rule, from the referee in front of the platform. Rules that were not exercised are left out. */
 async function observedBy({ observation }: Pick<Stage, 'observation'>, nth = 1): Promise<Record<string, string>> {
   const { scenarios } = await observation.report('an app', 'http://platform', null);
   return Object.fromEntries(
@@ -387,7 +387,7 @@ const faulty: [rule: string, what: string, act: (it: Stage) => Promise<unknown>,
   ],
 ];
 
-/** What only the platform can know, because no answer has told it: the referee in front of it names the rule that it can prove. */
+/** Faults that only the platform can know, because no answer shows them, with the rule that the referee in front of it names instead. */
 const ofPlatformAlone: Readonly<Record<string, string>> = {
   'uploads after rejection that it has not read': 'upload-after-approval',
 };

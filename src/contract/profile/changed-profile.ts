@@ -14,14 +14,12 @@ import { assumedProfile, type WireProfile } from './wire-profile.ts';
  */
 export function wireProfile(given: WireChanges): WireProfile {
   const changes = readWireChanges(given);
-  const { apiKey, pages, uploadsCollection, errors = {}, calls = {}, ...rest } = changes;
+  const { apiKey, pages, uploadsCollection, errors = {}, calls = {}, itemId } = changes;
   const first = changes.limits?.firstPartNumber ?? limits.firstPartNumber;
   const changed = wireCallNames.map((name): [string, unknown] => {
     const call: Call<never, unknown> = assumedProfile.calls[name];
-    return [
-      name,
-      calls[name] || rest.itemId || first !== 1 ? changeCall(name, call, calls[name] ?? {}, { first, ...rest }) : call,
-    ];
+    const isChanged = calls[name] !== undefined || itemId !== undefined || first !== limits.firstPartNumber;
+    return [name, isChanged ? changeCall(name, call, calls[name] ?? {}, { first, itemId }) : call];
   });
   return {
     name: changes.name,
@@ -71,7 +69,7 @@ function itemPage(template: string | null | undefined): WireProfile['pages']['it
 interface OfAllCalls {
   /** Number of the first chunk on the wire. */
   readonly first: number;
-  readonly itemId?: WireChanges['itemId'];
+  readonly itemId: WireChanges['itemId'];
 }
 
 function changeCall(
@@ -85,7 +83,7 @@ function changeCall(
   return {
     endpoint: call.endpoint,
     encode(input) {
-      // They stand in the input, or in the member of it that is the body.
+      // They are members of the input, or of its member that is the body.
       const given: readonly unknown[] = [input, ...Object.values(input)];
       const extras = Object.fromEntries(
         extra.map((field) => [field, given.map((part) => valueAt(part, field)).find((value) => value !== undefined)]),

@@ -11,8 +11,9 @@ import { changedForm, pathFieldsOf, type WireField } from './wire-form.ts';
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const positive = z.int().min(1);
 const errorFields = ['error', 'code', 'requestId', 'details', 'expected', 'received'] as const;
-/** Calls whose repeat changes nothing, and gives the file when it is there. */
-const completions: readonly string[] = wireCallNames.filter((name) => interfaceCalls[name]?.canFailInWork);
+const hasFile = (name: WireCallName) => interfaceCalls[name]?.fileField !== undefined;
+/** Calls that are answered when the platform has assembled a file. To repeat them changes nothing. */
+const completions: readonly string[] = wireCallNames.filter((name) => interfaceCalls[name]?.isLong && !hasFile(name));
 
 const limits = z
   .strictObject({
@@ -132,8 +133,6 @@ function unknownKey(path: readonly PropertyKey[], key: string): string {
     ? `${place} is not known here`
     : `${place} is not known; known are ${known.join(', ')}${didYouMean(key, known)}`;
 }
-
-const hasFile = (name: WireCallName) => interfaceCalls[name]?.fileField !== undefined;
 
 function problemsOf(name: WireCallName, changes: CallChanges): string[] {
   const { path, request = {}, response = {} } = changes;

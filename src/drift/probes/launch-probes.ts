@@ -46,7 +46,7 @@ export const launch = [
   }),
   probe('operation-refusals', 'launch', launchPlace, async (at, found) => {
     const token = await at.token();
-    // Whether a limit is the reason shows only where an operation within it is taken.
+    // A refusal shows a limit only if the platform accepts an operation within the limit.
     needed(found.operationId, ...created(at));
     const operation = (name: string, parameters = {}) => ({
       token,

@@ -24,8 +24,9 @@ export interface Findings {
   catalogId?: string;
   collectionId?: string;
   item?: { readonly id: string; readonly title: string; readonly data: string; readonly preview: string };
-  /** A search heeds `ids`, and `filter`. */
+  /** True if a search applies `ids`. */
   takesIds?: boolean;
+  /** True if a search applies `filter`. */
   takesFilter?: boolean;
   operationId?: string;
   isApproved?: boolean;
@@ -59,23 +60,25 @@ export const bodyOf = (answer: RawAnswer) => record(jsonOf(answer));
 export const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-/** Throws `NotObserved` if an earlier exchange did not give a value. */
+/** Throws `NotObserved` if a value is missing, which the exchange `from` should have given. */
 export function needed<T>(value: T | undefined, what: string, at: Conversation, from: string): T {
   if (value !== undefined) return value;
-  throw new NotObserved(`no ${what} was found${whyNot(at, from)}`);
+  const reason = failureOf(at, from);
+  throw new NotObserved(`no ${what} was found${reason === null ? '' : `, because ${reason}`}`);
 }
 
-/** Throws `NotObserved` if the platform refused a request that others presuppose. */
-export function taken(at: Conversation, ...names: string[]): void {
-  const refused = names.find((name) => whyNot(at, name) !== '');
-  if (refused !== undefined) throw new NotObserved(whyNot(at, refused).slice(', because '.length));
+/** Throws `NotObserved` if an exchange failed, on which others depend. */
+export function taken(at: Conversation, name: string): void {
+  const reason = failureOf(at, name);
+  if (reason !== null) throw new NotObserved(reason);
 }
 
-function whyNot(at: Conversation, name: string): string {
+/** Describes the failure of an exchange. Null if it succeeded, or was not made. */
+function failureOf(at: Conversation, name: string): string | null {
   const exchange = at.exchanges.findLast((made) => made.name === name && made.method !== '');
-  if (!exchange) return '';
-  if (!/^2/.test(exchange.facts['status'] ?? '')) return `, because ${name} was answered ${exchange.facts['status']}`;
-  return exchange.unreadable === null ? '' : `, because the profile cannot read the answer of ${name}`;
+  if (!exchange) return null;
+  if (!/^2/.test(exchange.facts['status'] ?? '')) return `${name} was answered ${exchange.facts['status']}`;
+  return exchange.unreadable === null ? null : `the profile cannot read the answer of ${name}`;
 }
 
 export const isOk = ({ status }: RawAnswer): boolean => status >= 200 && status <= 299;

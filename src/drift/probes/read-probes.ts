@@ -147,7 +147,7 @@ export const read = [
     const ids = idsOf(first);
     const times = (answer: RawAnswer) =>
       list(bodyOf(answer)['features']).map((feature) => text(record(record(feature)['properties'])['datetime']) ?? '');
-    // A field that is not there is a fact of the answer, and says nothing of how pages are made.
+    // A missing field is a difference of the answer, and shows nothing about pages.
     const kept = (field: string, fact: string, is: boolean) => (field in a ? { [fact]: String(is) } : {});
     at.note('search-pages/paging', {
       ...kept('limit', 'limit echoed', a['limit'] === 1),
@@ -214,7 +214,7 @@ export const read = [
     await search(at, found, 'search-bounds/geometry-positions', {
       intersects: { type: 'Polygon', coordinates: [[...ring, ring[0]]] },
     });
-    // A field that is not heeded has no bound.
+    // A limit of an ignored field cannot be seen.
     if (found.takesIds)
       await search(at, found, 'search-bounds/search-bounds', {
         ids: Array.from({ length: limits.search.identifiers + 1 }, (_, i) => String(i)),

@@ -81,7 +81,7 @@ export const write = [
     const first = await at.call('upload-chunk/first', 'uploadChunk', chunk);
     if (isOk(first)) at.note('upload-chunk/first-part', { 'the first part': String(limits.firstPartNumber) });
     else {
-      // Asked only where the first number is refused, because another platform may count from 0.
+      // The platform may count from 0.
       const before = { ...chunk, partNumber: limits.firstPartNumber - 1 };
       const answer = await at.call('upload-chunk/counted from 0', 'uploadChunk', before, refusal);
       at.exchanges.pop();
@@ -148,7 +148,7 @@ export const write = [
       content: content(delivered),
     });
     await at.call('chunk-refusals/first', 'uploadChunk', chunk(1));
-    // Nobody knows why a platform refuses what it refuses in any case.
+    // The other refusals mean something only if the platform accepts a right chunk.
     taken(at, 'chunk-refusals/first');
     await at.call('chunk-refusals/unknown upload', 'uploadChunk', { ...chunk(1), uploadId: nobody }, refusal);
     await at.call('chunk-refusals/out of order', 'uploadChunk', chunk(3), refusal);

@@ -71,7 +71,7 @@ export function adaptWire(changes: WireChanges): RequestHandler {
     return { name, assumed: assumedForm(name), form: changedForm(name, changes.calls?.[name] ?? {}) };
   });
   const first = changes.limits?.firstPartNumber ?? limits.firstPartNumber;
-  /** Results that a client was told to wait for. */
+  /** Ids of files whose first answer was an unfinished one. */
   const unfinished = new Set<unknown>();
   const isAt = ({ method, path }: WireForm, req: IncomingMessage, pathname: string) =>
     method === req.method && matchPath(path, pathname) !== null;
@@ -206,6 +206,9 @@ function requireCount(name: string, value: unknown): void {
     throw invalid([{ path: name, message: 'must be the number of parts' }]);
 }
 
+/** Files of which a first answer is remembered. */
+const maxUnfinished = 1_000;
+
 interface AnswerState {
   /** Number of the first chunk on the wire. */
   readonly first: number;
@@ -229,6 +232,8 @@ function answerAs(
     const fileId = isRecord(body) ? body['fileId'] : undefined;
     if (status === undefined || fileId === undefined || unfinished.has(fileId)) return asAnswer(body, response);
     unfinished.add(fileId);
+    // The client of the oldest has long had its result.
+    if (unfinished.size > maxUnfinished) unfinished.delete([...unfinished][0]);
     res.status(status);
     return { message: 'in progress' };
   };

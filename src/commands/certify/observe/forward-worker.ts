@@ -1,6 +1,6 @@
 /**
- * Runs in a thread: forwards, and tells what passed. Each collection of garbage walks over all that is in memory, and every chunk
- * leads to some, so the thread has in memory only what forwarding needs. The thread that judges has the rest.
+ * Runs in a thread: forwards calls, and reports them to the thread that judges. Every chunk causes garbage collections, which visit all
+ * objects in memory. This thread therefore loads only the modules that it needs to forward.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { forwardTo } from './forward.ts';
 import type { FromWorker, WorkerInput } from './referee-server.ts';
 
-/** The same as of the kit's other servers. */
+/** The kit's other servers have the same value. To import it would load their modules. */
 const keptBetweenRequestsMs = 75_000;
 
 const { upstream, host, port } = workerData as WorkerInput;
@@ -18,7 +18,7 @@ const { handler, close } = forwardTo(new URL(upstream), {
   onPassed: (passed) => tell({ passed }),
 });
 const server = createServer({ requireHostHeader: false, requestTimeout: 0 }, handler);
-// A request that expects 100 gets the one of the platform.
+// The platform answers `Expect: 100-continue` itself.
 server.on('checkContinue', handler);
 server.keepAliveTimeout = keptBetweenRequestsMs;
 server.once('error', (error: NodeJS.ErrnoException) => tell({ problem: error.code ?? error.message }));

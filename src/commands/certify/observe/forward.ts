@@ -10,7 +10,7 @@ import { pipeline } from 'node:stream';
 import { Lateness } from '../../../sandbox/referee/lateness.ts';
 import { BodyCopy, type BodyEnds } from './body-copy.ts';
 
-/** A call that has passed, as one thread tells it to another. Times are epoch milliseconds. */
+/** A call that has passed. One thread sends it to another. Times are epoch milliseconds. */
 export interface PassedCall {
   readonly at: number;
   readonly endedAt: number;
@@ -43,15 +43,15 @@ const steadyNow = () => Math.round(performance.timeOrigin + performance.now());
 
 /** The same as in the sandbox's trace. */
 const [lookedBackMs, heldWithinMs] = [10_000, 500];
-/** Most bytes of a body in JSON that is looked at: that which the contract allows. */
+/** Largest JSON body that is read, in bytes. It is the limit of the contract. */
 const maxBodyBytes = 1024 * 1024;
 /** Headers of a connection, which end at each hop (RFC 9110, 7.6.1). */
 const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
 
 /**
- * Forwards each request to a platform, and its answer back. No byte of a body and no header changes, but for `Host` and those of a connection.
- * Each call has a connection of its own, so that no lost connection is due to the proxy. A connection that the platform cuts is cut, and 502
- * says that there is none.
+ * Forwards each request to a platform, and its answer back. Changes no byte of a body and no header, except `Host` and the headers of a
+ * connection. Opens a new connection for each call, so that the proxy itself never loses one. If the platform cuts a connection, the proxy
+ * cuts the client's. If there is no connection, it answers 502.
  */
 export function forwardTo(
   upstream: URL,
@@ -93,7 +93,7 @@ export function forwardTo(
         return void req.socket.destroy();
       }
       answer.on('data', (bytes: Buffer) => received.add(bytes));
-      // Its end, however it comes, is that of the answer.
+      // If the answer ends early, so does the response.
       pipeline(answer, res, () => {});
     });
     let isConnected = false;
@@ -111,7 +111,7 @@ export function forwardTo(
       req.socket.destroy();
     });
     if (req.headers.expect !== undefined) out.once('continue', () => res.writeContinue());
-    // The platform may answer before it has read the request, and then the rest is of no use.
+    // If the platform answers before it has read the request, nobody needs the rest.
     out.once('close', () => {
       req.unpipe(out).resume();
       if (head === null && !isRefused) req.socket.destroy();
@@ -123,7 +123,7 @@ export function forwardTo(
         ...{ method: req.method ?? '', url: req.url ?? '/', headers: req.headers, request: sent.ends() },
         isRequestWhole: req.complete && !isRefused,
         answer: head && { status: head.statusCode ?? 0, headers: head.headers, body: received.ends() },
-        // Whoever was told by the proxy that there is no platform has no answer of the platform.
+        // A 502 of the proxy is no answer of the platform.
         delivered: res.writableFinished && !req.socket.readableEnded && !isRefused,
       });
     });

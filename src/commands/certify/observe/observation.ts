@@ -6,8 +6,8 @@ import type { PassedCall } from './forward.ts';
 import { CallReader, type ObservedCall } from './observed-call.ts';
 import { launchesOf, viewOf, type ObservedLaunch } from './observed-launches.ts';
 
-/** Plan of a report of launches that were observed and not led. */
-export const observedPlan = 'observed/1';
+/** Plan of a report of launches that nobody led. */
+const observedPlan = 'observed/1';
 
 /** Calls that are kept. Later ones pass unjudged, and the report says how many. */
 const maxCalls = 200_000;
@@ -59,7 +59,7 @@ export class Observation {
     this.#reader.read(passed);
   }
 
-  /** Reads what is left, and judges. `app`: its launch address, or what is known of it. */
+  /** Reads the remaining calls, and judges. `app` is its launch address, or another text about it. */
   async report(app: string, platform: string, appName: string | null): Promise<Report> {
     await this.#reader.settled();
     const scenarios = launchesOf(this.calls).map((launch, i) => this.#scenarioOf(launch, `launch-${i + 1}`, appName));

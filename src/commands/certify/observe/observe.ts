@@ -25,12 +25,12 @@ const quietMs = 10_000;
 
 type Referee = Awaited<ReturnType<typeof startReferee>>;
 
-/** Facts about the app that a launch of the referee's own brings. */
+/** Facts about the app. Some are known only after the launch. */
 interface App {
   launchUrl: string | null;
   /** Name on the page of the launch. */
   name: string | null;
-  /** Reason why the launch failed. */
+  /** Reason why the launch failed. Null if it did not. */
   problem: string | null;
 }
 
@@ -49,7 +49,7 @@ export async function observe(options: ObserveOptions): Promise<number> {
       'bad_arguments',
       '--start needs PLATFORM_API_KEY (or PLATFORM_API_KEY_FILE), the key that the platform issued to you: the app gets it',
     );
-  // It would stand in the report.
+  // The report contains the address.
   if (options.launchUrl !== null && new URL(options.launchUrl).searchParams.has(profile.launchTokenField))
     throw new KitError(
       'bad_arguments',
@@ -102,11 +102,11 @@ async function watch(
   app: App,
   { startCommand, launchMode, startRequest, idleMs, profile, token, apiKey, stops, signal }: WatchOptions,
 ): Promise<void> {
-  let hasEnded = () => false;
+  let endedWith: () => string | null = () => null;
   if (startCommand !== null && apiKey !== null) {
     const started = await startByCommand(startCommand, app.launchUrl, { url, apiKey }, { stops, signal });
     app.launchUrl = started.launchUrl;
-    hasEnded = () => started.app.endedWith !== null;
+    endedWith = () => started.app.endedWith;
   }
   const isOpened = app.launchUrl !== null && token !== null;
   if (app.launchUrl !== null && token !== null) {
@@ -123,8 +123,10 @@ async function watch(
     if (token !== null) console.log('PLATFORM_TOKEN is not used, because no --launch-url and no --start names the app');
   }
   const isIdle = () => observation.underWay === 0 && Date.now() - observation.lastAt >= (idleMs ?? Infinity);
-  while (!signal.aborted && !hasEnded() && !isIdle() && !(isOpened && isOver(observation)))
+  while (!signal.aborted && endedWith() === null && !isIdle() && !(isOpened && isOver(observation)))
     await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
+  const how = endedWith();
+  if (how !== null) app.problem = `the app ended by itself (${how}) before its launch was over`;
 }
 
 /** Arguments of a browser that opens the launch as the platform would. */

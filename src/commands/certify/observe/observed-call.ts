@@ -78,24 +78,26 @@ export class CallReader {
     this.#onCall = onCall;
   }
 
-  /** Reads what has passed. */
+  /** Reads a call. Another request goes to `onUnknown`. */
   read(passed: PassedCall): void {
     const path = passed.url.replace(/^\/{2,}/, '/');
-    const url = URL.canParse(path, 'http://referee') ? new URL(path, 'http://referee') : null;
-    const at = (pathname: string | undefined) =>
-      pathname === undefined
-        ? undefined
-        : this.#calls.find(({ form }) => form.method === passed.method && matchPath(form.path, pathname) !== null);
-    // Some platforms take a slash at the end.
-    const found = at(url?.pathname) ?? at(url?.pathname.replace(/\/+$/, ''));
-    if (!found || !url) return this.#onUnknown(passed);
-    url.pathname = at(url.pathname) ? url.pathname : url.pathname.replace(/\/+$/, '');
+    if (!URL.canParse(path, 'http://referee')) return this.#onUnknown(passed);
+    const url = new URL(path, 'http://referee');
+    const isAt = ({ method, path: pattern }: WireForm) =>
+      method === passed.method && matchPath(pattern, url.pathname) !== null;
+    let found = this.#calls.find(({ form }) => isAt(form));
+    if (!found) {
+      // Some platforms accept a slash at the end.
+      url.pathname = url.pathname.replace(/\/+$/, '');
+      found = this.#calls.find(({ form }) => isAt(form));
+    }
+    if (!found) return this.#onUnknown(passed);
     const reading = this.#read(passed, { ...found, url }).then((call) => this.#onCall(call));
     this.#reading.add(reading);
     void reading.finally(() => this.#reading.delete(reading));
   }
 
-  /** True for a text that some call used as its token or key. An app may put one where it does not belong. */
+  /** True if a call used the text as its token or API key. An app may put one into another field by mistake. */
   isSecret(text: string): boolean {
     return this.#secrets.has(digestOf(text));
   }
@@ -118,7 +120,7 @@ export class CallReader {
       call,
       this.#profile.limits.firstPartNumber ?? limits.firstPartNumber,
     );
-    const told = this.#readAnswer(name, passed.answer);
+    const told = this.#readAnswer(name, passed);
     const isUnread = /[^\s]/.test((passed.headers['content-encoding'] ?? '').replace(/identity/i, ''));
     this.#remember(passed, [token, told.token]);
     const { uploadId, key } = isInitiate(calls[name]) ? told : asked;
@@ -137,13 +139,13 @@ export class CallReader {
       ...{ requestBytes: lengthOf(passed.request), responseBytes: answer ? lengthOf(answer.body) : 0 },
       token: token === undefined ? null : digestOf(token),
       nextToken: told.token === undefined || told.token === token ? null : digestOf(told.token),
-      // Only what is known has a field.
+      // Unknown values have no field.
       detail: Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== undefined)),
       ...{ facts: told.facts, unreadable: told.unreadable, isUnfinished: told.isUnfinished ?? false, isUnread },
     };
   }
 
-  #readAnswer(name: WireCallName, answer: PassedCall['answer']): Told {
+  #readAnswer(name: WireCallName, { answer, delivered }: PassedCall): Told {
     const nothing: Told = { facts: null, unreadable: null };
     if (answer === null) return nothing;
     const { status, headers: given } = answer;
@@ -162,11 +164,11 @@ export class CallReader {
     const raw = { status, headers, body };
     const json = jsonOf(raw);
     const kind = `${name} ${status}`;
-    // One of each is enough, and a long answer has many.
+    // The record needs one answer of each kind, and the facts of a long answer take much memory.
     const facts = this.#known.has(kind)
       ? null
       : factsOf(raw, { quotesWords: interfaceCalls[name]?.answerHolds === undefined });
-    this.#known.add(kind);
+    if (delivered) this.#known.add(kind);
     const head = { status, header: (field: string) => headers[field] };
     try {
       if (status < 200 || status > 299) {

@@ -9,7 +9,7 @@ export interface WorkerInput {
   readonly port: number;
 }
 
-/** A message of that thread. */
+/** A message from the thread that forwards. */
 export interface FromWorker {
   /** The port that was taken. */
   readonly port?: number;
@@ -21,7 +21,7 @@ export interface FromWorker {
 
 interface RefereeServer {
   readonly url: string;
-  /** Cuts what is under way, and resolves when every call was told. */
+  /** Cuts the calls under way, and resolves when every call has been reported. */
   close(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ interface RefereeListeners {
   readonly onFailed: (error: Error) => void;
 }
 
-/** Forwards in a thread of its own. Throws `KitError` if it cannot listen. */
+/** Starts a thread that forwards. Throws `KitError` if it cannot listen. */
 export async function startReferee(
   input: WorkerInput,
   { onBegun, onPassed, onFailed }: RefereeListeners,
