@@ -112,10 +112,7 @@ export function forwardTo(
     });
     if (req.headers.expect !== undefined) out.once('continue', () => res.writeContinue());
     // If the platform answers before it has read the request, nobody needs the rest.
-    out.once('close', () => {
-      req.unpipe(out).resume();
-      if (head === null && !isRefused) req.socket.destroy();
-    });
+    out.once('close', () => req.unpipe(out).resume());
     res.once('close', () => {
       if (!res.writableFinished) out.destroy();
       onPassed({
