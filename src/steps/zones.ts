@@ -49,6 +49,8 @@ const multiPolygon = z.array(z.array(z.array(position)));
 const maxZones = 100_000;
 /** Tolerance in pixels for rounded coordinates. */
 const slack = 1e-3;
+/** Rows by which an edge on a pole lies beyond it. Must be less than what a share of a pixel shows. */
+const pastPoleRows = 1e-9;
 /** Least share of a pixel that counts. */
 const leastShare = 1e-9;
 /** Longest edge before reprojection. Shorter edges follow the curve to within centimetres. */
@@ -273,12 +275,15 @@ function ringsOn({ srs, geoTransform, rasterSize: { x, y } }: gdal.Dataset, poly
   const determinant = perColumn * downRow - perRow * downColumn;
   const turn360 = 360 / (degreesPerUnit(srs) ?? Infinity);
   const turns = turn360 === 0 ? [0] : [-turn360, 0, turn360];
+  // Beyond a pole is no other area to which a centre on the edge could belong.
+  const pastPole = (py: number) =>
+    turn360 > 0 && Math.abs(py) >= turn360 / 4 ? py + Math.sign(py) * Math.abs(downRow) * pastPoleRows : py;
   return polygons.flatMap((polygon) =>
     turns.flatMap((turn) => {
       const rings = polygon.map((ring, k) => {
         const out = new Float64Array(ring.length * 2);
         ring.forEach(([px = NaN, py = NaN], i) => {
-          const [dx, dy] = [px + turn - x0, py - y0];
+          const [dx, dy] = [px + turn - x0, pastPole(py) - y0];
           out[2 * i] = (dx * downRow - dy * perRow) / determinant;
           out[2 * i + 1] = (dy * perColumn - dx * downColumn) / determinant;
         });

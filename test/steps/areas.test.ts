@@ -79,6 +79,24 @@ test('random boxes, both ways round: a pixel is inside if its centre is in one o
   );
 });
 
+test.each([
+  ['north up', rasterAt(0, 90, 4, 181)],
+  ['south up', southUp(4, 181)],
+])('centres on both poles are inside an area that reaches the poles: %s', async (_, raster) => {
+  const half = 4 * 90;
+  // Four columns at 0° to 3°; the equator's row is in one of two halves.
+  expect(countOf(await insideOf([[box(-0.5, -90, 3.5, 90)]], raster))).toBe(4 * 181);
+  const [north, south] = [box(-0.5, 0, 3.5, 90), box(-0.5, -90, 3.5, 0)];
+  const counts = [countOf(await insideOf([[north]], raster)), countOf(await insideOf([[south]], raster))];
+  expect(counts.toSorted((a, b) => a - b)).toEqual([half, half + 4]);
+});
+
+function southUp(width: number, height: number): gdal.Dataset {
+  const raster = rasterAt(0, 0, width, height);
+  raster.geoTransform = [-0.5, 1, 0, -90.5, 0, 1];
+  return raster;
+}
+
 test('a border through centres counts each of them in one of two neighbours', async () => {
   const raster = rasterAt(0, 20, 21, 21);
   const parts = [box(0, 0, 10, 10), box(10, 0, 20, 10), box(0, 10, 10, 20), box(10, 10, 20, 20)];
