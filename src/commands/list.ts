@@ -28,6 +28,10 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     summary: 'a step of your own, in TypeScript, Python or by a program, with its cases',
     load: () => import('./new-step.ts'),
   },
+  connect: {
+    summary: 'learns how a real platform differs, and writes your wire profile',
+    load: () => import('./connect.ts'),
+  },
   drift: platformCommands.drift,
   'test-step': {
     summary: 'the step tests of a step, as in test/my-app',

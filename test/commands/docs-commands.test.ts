@@ -26,6 +26,7 @@ const elsewhere: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^npm test +#/, 'a project made by `new`: test/package'],
   [/^npm run (dev|sandbox|app)\b/, 'servers: test/commands, test/end-to-end'],
   [/^npm run (certify|drift)\b/, 'test/end-to-end/certify, test/drift'],
+  [/^npm run connect\b/, 'a person who answers: test/commands/connect'],
   [/^npm run can-i-deploy\b/, 'a report and a record: test/commands/can-i-deploy'],
   [/^npm run new-step\b/, 'test/commands/new-step'],
   [/^npm run kit -- test-step\b/, 'test/commands/test-step'],

@@ -67,7 +67,7 @@ test('each call stands where the platform has it, and nowhere else', async () =>
     sandbox.request('PUT', at(`uploads/${upload_id}/parts/${part}`), { headers: { ...key, ...headers }, body: bytes });
   expect((await chunk(new Uint8Array(7_000))).body).toMatchObject({ fault: { kind: 'chunk_too_large' } });
   expect((await chunk(new Uint8Array(10), 2)).body).toMatchObject({ fault: { kind: 'chunk_out_of_order' } });
-  expect((await chunk(new Uint8Array(10), 1, {})).body).toMatchObject({ details: [{ path: 'key' }] });
+  expect((await chunk(new Uint8Array(10), 1, {})).body).toMatchObject({ details: [{ path: 'x-object-key' }] });
   expect((await chunk(new Uint8Array(5_000).fill(7))).status).toBe(200);
   expect((await chunk(new Uint8Array(5_000).fill(7))).status).toBe(200);
   expect((await chunk(new Uint8Array(5_000).fill(8))).body).toMatchObject({ fault: { kind: 'chunk_conflict' } });

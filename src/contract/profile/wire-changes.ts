@@ -14,6 +14,8 @@ const errorFields = ['error', 'code', 'requestId', 'details', 'expected', 'recei
 const hasFile = (name: WireCallName) => interfaceCalls[name]?.fileField !== undefined;
 /** Calls that are answered when the platform has assembled a file. To repeat them changes nothing. */
 const completions: readonly string[] = wireCallNames.filter((name) => interfaceCalls[name]?.isLong && !hasFile(name));
+/** True for a call that is answered when the platform has assembled a file. */
+export const isCompletion = (name: WireCallName): boolean => completions.includes(name);
 
 const limits = z
   .strictObject({
@@ -162,7 +164,7 @@ function problemsOf(name: WireCallName, changes: CallChanges): string[] {
     ...outOfBody.map((name) => `request.${name}: is no plain value, and cannot leave the body`),
     ...inBodyOfGet.map((name) => `request.${name}: stands in the body, and a GET has none`),
     ...(form.method === 'GET' && form.isRaw ? ['body: a GET has none'] : []),
-    ...(changes.unfinished !== undefined && !completions.includes(name)
+    ...(changes.unfinished !== undefined && !isCompletion(name)
       ? [`unfinished: only ${completions.join(' and ')} can be made again`]
       : []),
     ...(changes.file !== undefined && !hasFile(name) ? ['file: the request has none'] : []),

@@ -2,13 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { limits } from '../../contract/index.ts';
 import { jsonOf, type RawAnswer } from '../facts.ts';
 import { longTexts, NotObserved, type Conversation } from '../target.ts';
-import { isOk, launchPlace, needed, nobody, probe, readable } from './probe.ts';
+import { beginUpload, isOk, needed, nobody, probe, readable, refusal, type Place } from './probe.ts';
 
 /** True for a long text without spaces that is no UUID, such as the id of a request. */
 const mayBeToken = (text: string) =>
   /^\S{16,}$/.test(text) && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
 const created = (at: Conversation) => ['operation', at, 'create-operation/created'] as const;
+
+export const launchPlace: Place = {
+  file: 'contract/calls/create-operation.ts',
+  symbol: 'createOperation',
+  section: '4.8',
+};
 
 /** They need a token, and make an operation. */
 export const launch = [
@@ -73,12 +79,8 @@ export const launch = [
     const operationId = needed(found.operationId, ...created(at));
     await at.call('get-operation/requested', 'getOperation', { token, operationId });
     await at.call('get-operation/unknown', 'getOperation', { token, operationId: nobody }, { expect: 'refusal' });
-    await at.call(
-      'get-operation/upload before the approval',
-      'initiateUpload',
-      { token, upload: { operationId, fileName: 'drift.geojson' } },
-      { expect: 'refusal' },
-    );
+    const upload = { operationId, fileName: 'drift.geojson' };
+    await beginUpload(at, 'get-operation/upload before the approval', upload, refusal);
   }),
   probe('renew-token', 'launch', launchPlace, async (at) => {
     const token = await at.token();

@@ -1,4 +1,4 @@
-import type { Content } from '../../contract/index.ts';
+import type { Content, SourceType } from '../../contract/index.ts';
 import { jsonOf, type RawAnswer } from '../facts.ts';
 import { NotObserved, type Conversation, type Level } from '../target.ts';
 
@@ -101,9 +101,17 @@ export function readable<T extends object>(read: () => T): Partial<T> {
   }
 }
 
-export const launchPlace: Place = {
-  file: 'contract/calls/create-operation.ts',
-  symbol: 'createOperation',
-  section: '4.8',
-};
 export const refusal = { expect: 'refusal' } as const;
+
+/** Begins an upload. Returns what names it, unless the platform refuses it or the answer cannot be read. */
+export async function beginUpload(
+  at: Conversation,
+  name: string,
+  upload: { readonly operationId: string; readonly fileName: string; readonly sourceType?: SourceType },
+  options?: typeof refusal,
+): Promise<{ readonly uploadId: string; readonly key: string } | undefined> {
+  const answer = await at.call(name, 'initiateUpload', { token: await at.token(), upload }, options);
+  if (options) return undefined;
+  const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
+  return uploadId === undefined || key === undefined ? undefined : { uploadId, key };
+}

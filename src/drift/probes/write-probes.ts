@@ -3,12 +3,12 @@ import { completeFileUpload, generateUploadId, limits, uploadFile } from '../../
 import { jsonOf } from '../facts.ts';
 import { multipart, NotObserved, type Conversation } from '../target.ts';
 import {
+  beginUpload,
   bodyOf,
   content,
   delivered,
   isOk,
   json,
-  launchPlace,
   needed,
   nobody,
   probe,
@@ -18,6 +18,7 @@ import {
   text,
   type Place,
 } from './probe.ts';
+import { launchPlace } from './launch-probes.ts';
 
 const filePlace: Place = {
   file: 'contract/calls/complete-file-upload.ts',
@@ -59,15 +60,12 @@ export const write = [
   }),
   probe('initiate-upload', 'write', launchPlace, async (at, found) => {
     if (!found.isApproved) throw new NotObserved('no operation is approved');
-    const token = await at.token();
-    const upload = {
+    const begun = await beginUpload(at, 'initiate-upload/begun', {
       operationId: needed(found.operationId, 'operation', at, 'create-operation/created'),
       fileName: 'drift.geojson',
       sourceType: 'POINT' as const,
-    };
-    const answer = await at.call('initiate-upload/begun', 'initiateUpload', { token, upload });
-    const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
-    if (uploadId !== undefined && key !== undefined) found.upload = { uploadId, key };
+    });
+    if (begun) found.upload = begun;
   }),
   probe('upload-chunk', 'write', launchPlace, async (at, found) => {
     const token = await at.token();
@@ -134,9 +132,8 @@ export const write = [
         operationId: needed(found.operationId, 'operation', at, 'create-operation/created'),
         fileName: 'drift-2.geojson',
       };
-      const answer = await at.call('second-upload/begun', 'initiateUpload', { token: await at.token(), upload });
-      const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
-      if (uploadId !== undefined && key !== undefined) found.secondUpload = { uploadId, key };
+      const begun = await beginUpload(at, 'second-upload/begun', upload);
+      if (begun) found.secondUpload = begun;
     },
   ),
   // On an upload of their own: a platform may clean up what it refuses.

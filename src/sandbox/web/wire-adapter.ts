@@ -14,6 +14,7 @@ import {
   wireCallNames,
   wireCalls,
   type CallChanges,
+  type ValidationDetail,
   type WireCallName,
   type WireChanges,
   type WireForm,
@@ -83,7 +84,7 @@ export function adaptWire(changes: WireChanges): RequestHandler {
     const url = new URL(path, 'http://sandbox');
     const call = calls.find(({ form }) => isAt(form, req, url.pathname));
     const isGone = !call && calls.some(({ assumed }) => isAt(assumed, req, url.pathname));
-    if (call || url.pathname.startsWith('/public/')) answerAs(res, changes, call?.name, { first, unfinished });
+    if (call || url.pathname.startsWith('/public/')) answerAs(res, changes, call, { first, unfinished });
     if (isGone) return pathNotFound(req, res, next);
     if (changes.apiKey) readKey(req, changes.apiKey, call !== undefined);
     if (call && (changes.calls?.[call.name] || first !== limits.firstPartNumber))
@@ -209,6 +210,13 @@ function requireCount(name: string, value: unknown): void {
 /** Files of which a first answer is remembered. */
 const maxUnfinished = 1_000;
 
+/** A call, as the contract has it and as this wire has it. */
+interface SpokenCall {
+  readonly name: WireCallName;
+  readonly assumed: WireForm;
+  readonly form: WireForm;
+}
+
 interface AnswerState {
   /** Number of the first chunk on the wire. */
   readonly first: number;
@@ -218,16 +226,18 @@ interface AnswerState {
 function answerAs(
   res: Response,
   { calls, errors }: WireChanges,
-  name: WireCallName | undefined,
+  call: SpokenCall | undefined,
   { first, unfinished }: AnswerState,
 ): void {
+  const name = call?.name;
   const { response = {}, unfinished: status } = (name && calls?.[name]) ?? {};
   const send = res.send.bind(res);
   const isText = name !== undefined && wireCalls[name].response[0] === 'text';
-  contextOf(res).translate = (body) => {
+  contextOf(res).translate = (given) => {
     // Express sends the JSON by `send`, which must not take it for a text.
     res.send = send;
-    if (res.statusCode >= 400) return asError(body, errors, first);
+    const body = withPartsFrom(first, given);
+    if (res.statusCode >= 400) return asError(call ? withNamesOf(call, body) : body, errors);
     // The first answer about a file comes before its result, as on such a platform.
     const fileId = isRecord(body) ? body['fileId'] : undefined;
     if (status === undefined || fileId === undefined || unfinished.has(fileId)) return asAnswer(body, response);
@@ -261,11 +271,42 @@ function asAnswer(body: unknown, response: NonNullable<CallChanges['response']>)
 const secondsOf = (instant: string, as: 'seconds' | 'seconds-from-now') =>
   Math.round((Date.parse(instant) - (as === 'seconds' ? 0 : Date.now())) / 1_000);
 
-function asError(
-  body: unknown,
-  { fields = {}, codes = {} }: NonNullable<WireChanges['errors']> = {},
-  first: number,
-): unknown {
+const [numbersOfParts, textsOfParts] = [
+  ['partNumber', 'expected', 'received'],
+  ['message', 'error'],
+];
+
+/** An answer that counts parts as this wire does, also in its texts. */
+function withPartsFrom(first: number, body: unknown): unknown {
+  if (first === limits.firstPartNumber || !isRecord(body)) return body;
+  const shifted = (count: number) => count - limits.firstPartNumber + first;
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => {
+      if (typeof value === 'number' && numbersOfParts.includes(name)) return [name, shifted(value)];
+      if (typeof value !== 'string' || !textsOfParts.includes(name)) return [name, value];
+      return [
+        name,
+        value.replaceAll(/\b(Chunk|next, not) (\d+)/g, (_, words, count) => `${words} ${shifted(Number(count))}`),
+      ];
+    }),
+  );
+}
+
+/** An error whose details name the fields of a request as this wire does. */
+function withNamesOf({ assumed, form }: SpokenCall, body: unknown): unknown {
+  if (!isRecord(body) || !Array.isArray(body['details'])) return body;
+  const nameOf = (path: string) => {
+    const [outer = '', ...inner] = path.split('.');
+    const own = assumed.fields.find(({ field, name }) => [field, name.toLowerCase()].includes(outer));
+    const field = form.fields.find((other) => other.field === own?.field);
+    return field && !Object.hasOwn(form.constants, outer) ? [field.name, ...inner].join('.') : path;
+  };
+  // The sandbox makes details from the contract's schema.
+  const details = (body['details'] as ValidationDetail[]).map((detail) => ({ ...detail, path: nameOf(detail.path) }));
+  return { ...body, details };
+}
+
+function asError(body: unknown, { fields = {}, codes = {} }: NonNullable<WireChanges['errors']> = {}): unknown {
   if (body === null || typeof body !== 'object') return body;
   const error: Record<string, unknown> = { ...body };
   const answer = { ...error };
@@ -273,8 +314,7 @@ function asError(
   const own = error['code'];
   const code = typeof own === 'string' && hasKey(codes, own) ? codes[own] : own;
   for (const [field, path] of Object.entries({ code: 'code', ...fields })) {
-    const own = field === 'code' ? code : error[field];
-    const value = field === 'expected' && typeof own === 'number' ? own - 1 + first : own;
+    const value = field === 'code' ? code : error[field];
     if (value !== undefined) setAt(answer, path, value);
   }
   return answer;

@@ -1,0 +1,58 @@
+import { KitError, type WireChanges } from '../../contract/index.ts';
+import type { PlatformPlace, SeenAnswer } from './platform-place.ts';
+
+/** Headers in which platforms take an API key, the usual ones first. */
+const usual: readonly NonNullable<WireChanges['apiKey']>[] = [
+  { header: 'Authorization', prefix: 'Bearer ' },
+  { header: 'Authorization', prefix: 'ApiKey ' },
+  { header: 'Authorization', prefix: 'Api-Key ' },
+  { header: 'Authorization', prefix: 'Token ' },
+  { header: 'Authorization' },
+  { header: 'Api-Key' },
+  { header: 'ApiKey' },
+  { header: 'X-Auth-Token' },
+  { header: 'Ocp-Apim-Subscription-Key' },
+];
+
+/**
+ * Finds the header of the API key by making the refused call with the usual ones, and asks if none fits. Throws `KitError` if
+ * the header is right: then key or token are wrong.
+ */
+export async function learnKey(
+  place: PlatformPlace,
+  { answer, shown }: SeenAnswer,
+  sendAgain: () => Promise<SeenAnswer>,
+): Promise<void> {
+  const { learned, dialogue } = place;
+  const before = learned.changes.apiKey;
+  dialogue.say(`  ${answer.status}: ${shown}`);
+  const isTaken = async (apiKey: NonNullable<WireChanges['apiKey']>) => {
+    learned.change({ apiKey });
+    const { status } = (await sendAgain()).answer;
+    return status !== 401 && status !== 403;
+  };
+  for (const apiKey of usual)
+    if (await isTaken(apiKey)) {
+      dialogue.say(`  the key goes into the header ${apiKey.header}, as "${apiKey.prefix ?? ''}KEY"`);
+      return;
+    }
+  learned.change({ apiKey: before });
+  for (;;) {
+    const line = await dialogue.ask({
+      about: 'apiKey',
+      text: 'The platform refuses the key in every usual header. Which header takes it? Write HEADER: or HEADER: PREFIX, such as Authorization: Bearer. An empty line if the header is right.',
+      preset: 'right',
+      check: (text) =>
+        text === 'right' || /^[\w-]+:.{0,100}$/.test(text) ? null : 'write the name of a header with a colon',
+    });
+    if (line === 'right')
+      throw new KitError(
+        'not_connected',
+        `the platform refuses the API key or the token (${answer.status}): check the key, and launch the app again for a fresh token`,
+      );
+    const [, header = '', prefix = ''] = /^([\w-]+): *(.*)$/.exec(line) ?? [];
+    if (await isTaken({ header, ...(prefix !== '' && { prefix: `${prefix} ` }) })) return;
+    learned.change({ apiKey: before });
+    dialogue.say('  the platform refuses it there too');
+  }
+}

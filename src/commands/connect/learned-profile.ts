@@ -1,0 +1,102 @@
+import { rename, writeFile } from 'node:fs/promises';
+import {
+  readWireChanges,
+  wireProfile,
+  type CallChanges,
+  type WireCallName,
+  type WireChanges,
+  type WireProfile,
+} from '../../contract/index.ts';
+
+/** A wire profile that grows by what is learned. */
+export class LearnedProfile {
+  #changes: WireChanges;
+  readonly #file: string;
+  readonly #importedFrom: string;
+
+  /** `file`: where the profile is written, as JSON if its name ends so. `importedFrom`: module of `wireProfile` in a file of code. */
+  constructor(changes: WireChanges, file: string, importedFrom: string) {
+    this.#changes = changes;
+    this.#file = file;
+    this.#importedFrom = importedFrom;
+  }
+
+  get changes(): WireChanges {
+    return this.#changes;
+  }
+
+  get profile(): WireProfile {
+    return wireProfile(this.#changes);
+  }
+
+  /** Throws `WireChangesError` for changes that no platform could have. */
+  change(changes: Partial<WireChanges>): void {
+    const merged = Object.entries({ ...this.#changes, ...changes }).filter(([, value]) => value !== undefined);
+    this.#changes = readWireChanges(Object.fromEntries(merged));
+  }
+
+  call(name: WireCallName): CallChanges {
+    return this.#changes.calls?.[name] ?? {};
+  }
+
+  /** Adds to the changes of a call. Throws `WireChangesError`. */
+  changeCall(name: WireCallName, changes: CallChanges): void {
+    const before = this.call(name);
+    const merged: CallChanges = { ...before, ...changes };
+    for (const part of ['request', 'response', 'constants'] as const)
+      if (before[part] && changes[part]) Object.assign(merged, { [part]: { ...before[part], ...changes[part] } });
+    this.change({ calls: { ...this.#changes.calls, [name]: merged } });
+  }
+
+  /** What is wrong with changes of a call, in words; null if nothing is. */
+  problemOf(name: WireCallName, changes: CallChanges): string | null {
+    const before = this.#changes;
+    try {
+      this.changeCall(name, changes);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    } finally {
+      this.#changes = before;
+    }
+  }
+
+  /** Writes the profile whole or not at all. */
+  async save(): Promise<void> {
+    const text = this.#file.endsWith('.json')
+      ? `${JSON.stringify(this.#changes, null, 2)}\n`
+      : moduleOf(this.#changes, this.#importedFrom);
+    const beside = `${this.#file}.new`;
+    await writeFile(beside, text);
+    await rename(beside, this.#file);
+  }
+}
+
+/** The profile as a module. */
+export function moduleOf(changes: WireChanges, importedFrom: string): string {
+  return [
+    `import { wireProfile } from '${importedFrom}';`,
+    '',
+    "/** Differences of your platform's HTTP interface from the contract (docs/wire-profile.md), as `connect` learned them. */",
+    `export default wireProfile(${literal(changes, '')});`,
+    '',
+  ].join('\n');
+}
+
+/** A JSON value as TypeScript. */
+function literal(value: unknown, indent: string): string {
+  if (typeof value === 'string') return quoted(value);
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  const inner = `${indent}  `;
+  const entries = Array.isArray(value)
+    ? value.map((element) => literal(element, inner))
+    : Object.entries(value)
+        .filter(([, member]) => member !== undefined)
+        .map(([name, member]) => `${/^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name)}: ${literal(member, inner)}`);
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
+  if (entries.length === 0) return `${open}${close}`;
+  return `${open}\n${entries.map((entry) => `${inner}${entry},\n`).join('')}${indent}${close}`;
+}
+
+const quoted = (text: string) =>
+  `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'").replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')}'`;
