@@ -18,8 +18,8 @@ const usage = `usage: ${scriptCommand('sandbox')} [options]: the platform on thi
   --import PATH    Items, rasters, or a folder of a scene, for the catalog; repeatable
   --profile FILE   Its wire profile, a module or JSON (docs/wire-profile.md; default: that of the contract)
 
-SANDBOX_API_KEY is the API key of apps; without it, the sandbox makes one and shows it once. HOST, PUBLIC_URL,
-SANDBOX_ADMIN_KEY and more: docs/configuration.md. Pages for people are at its address, the control calls below /sandbox.`;
+SANDBOX_API_KEY is the API key of apps; without it, the sandbox makes one and shows it once. SANDBOX_SEED, SANDBOX_CLOCK
+(its first time), HOST, PUBLIC_URL, SANDBOX_ADMIN_KEY and more: docs/configuration.md. Pages for people are at its address, the control calls below /sandbox.`;
 
 /** Umask of the server: its files are for its own user alone. */
 const ownUmask = 0o077;

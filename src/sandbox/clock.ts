@@ -7,12 +7,21 @@ export class SandboxClock {
   #database: SandboxDatabase;
   #machineNow: () => number;
   #offsets = new Map<string, number>();
+  readonly #startsAtMs: number | null;
 
-  constructor(database: SandboxDatabase, machineNow: () => number) {
+  /** `startsAtMs`: time at which a clock begins that nobody has moved, in epoch milliseconds. Default: the machine's. */
+  constructor(database: SandboxDatabase, machineNow: () => number, startsAtMs: number | null = null) {
     this.#database = database;
     this.#machineNow = machineNow;
+    this.#startsAtMs = startsAtMs;
     const rows = database.prepare<[], { launch_id: string; offset_ms: number }>('select * from clock_offsets').all();
     for (const row of rows) this.#offsets.set(row.launch_id, row.offset_ms);
+    this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#startsAtMs !== null && !this.#offsets.has(everywhere))
+      this.advance(this.#startsAtMs - this.#machineNow(), null);
   }
 
   /** Epoch milliseconds; of a launch's own clock where `launchId` is given. */
@@ -45,6 +54,7 @@ export class SandboxClock {
   reset(): void {
     this.#database.prepare('delete from clock_offsets').run();
     this.#offsets.clear();
+    this.#begin();
   }
 }
 

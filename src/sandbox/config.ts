@@ -32,8 +32,10 @@ export interface SandboxConfig {
   readonly adminKey: string | null;
   /** `SANDBOX_STAC_STRICT`, default true: searches need what the spec requires, and objects carry just the spec's links. `false` is for standard STAC clients. */
   readonly stacStrict: boolean;
-  /** `--seed`: `demo` fills an empty catalog. Default demo. */
+  /** `--seed` or `SANDBOX_SEED`: `demo` fills an empty catalog. Default demo. */
   readonly seed: Seed;
+  /** `SANDBOX_CLOCK`: time at which the clock of an empty data folder, or of one that was reset, begins, in epoch milliseconds. Default: the machine's time. */
+  readonly clockStartsAtMs: number | null;
   /** `MAP_TILES`, default none: address of map tiles with `{z}`, `{x}` and `{y}`, drawn over the coarse land that is always there. */
   readonly mapTiles: string | null;
   /** `STEP_CONFINEMENT` and `CONFINEMENT_READS`: how child processes, which open foreign files, are kept from everything else. */
@@ -57,6 +59,10 @@ const environment = z.object({
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
   SANDBOX_API_KEY_PERMISSIONS: z.string().optional(),
+  SANDBOX_SEED: z.string().optional(),
+  SANDBOX_CLOCK: z.iso
+    .datetime({ offset: true, error: 'must be a time in ISO 8601 with an offset, such as 2026-01-01T00:00:00Z' })
+    .optional(),
   SANDBOX_STAC_STRICT: z.enum(['true', 'false'], 'must be true or false').default('true'),
   ...confinementVariables,
 });
@@ -103,7 +109,11 @@ export function readSandboxConfig(
       readPermissions('SANDBOX_API_KEY_PERMISSIONS', read.data.SANDBOX_API_KEY_PERMISSIONS) ?? permissions,
     adminKey,
     stacStrict: read.data.SANDBOX_STAC_STRICT === 'true',
-    seed: readSeed(options.seed ?? 'demo'),
+    seed:
+      options.seed !== undefined
+        ? readSeed('--seed ', options.seed)
+        : readSeed('SANDBOX_SEED=', read.data.SANDBOX_SEED ?? 'demo'),
+    clockStartsAtMs: read.data.SANDBOX_CLOCK === undefined ? null : Date.parse(read.data.SANDBOX_CLOCK),
     mapTiles: read.data.MAP_TILES ?? null,
     confinement: confinementSettings(env, read.data),
     logLevel: read.data.LOG_LEVEL,
@@ -122,9 +132,9 @@ export function readPermissions(name: string, text: string | undefined): Permiss
   });
 }
 
-function readSeed(value: string): Seed {
+function readSeed(setting: string, value: string): Seed {
   const seed = seeds.find((known) => known === value);
-  if (!seed) throw new SandboxConfigError(`--seed ${value} must be one of ${seeds.join(', ')}`);
+  if (!seed) throw new SandboxConfigError(`${setting}${value} must be one of ${seeds.join(', ')}`);
   return seed;
 }
 

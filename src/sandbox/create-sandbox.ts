@@ -83,7 +83,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   let ownUrl = `http://${config.host}:${config.port}`;
   const services: Services = {
     ...{ config, log, database, confinement, profile, machineNow, freeBytes },
-    clock: new SandboxClock(database, machineNow),
+    clock: new SandboxClock(database, machineNow, config.clockStartsAtMs),
     signer: createSigner(database),
     folders: {
       blobDir: below('blobs'),

@@ -100,5 +100,11 @@ test('sandbox: a bad value stops the start', () => {
   expect(() => readSandboxConfig({}, { port: '99999' })).toThrow(/--port 99999/);
   expect(() => readSandboxConfig({ PUBLIC_URL: 'x' }, {})).toThrow(/PUBLIC_URL=x must be/);
   expect(() => readSandboxConfig({ SANDBOX_API_KEY: 'a b' }, {})).toThrow(/SANDBOX_API_KEY must be printable/);
+  expect(() => readSandboxConfig({ SANDBOX_CLOCK: '2026-01-01' }, {})).toThrow(
+    /SANDBOX_CLOCK=2026-01-01 must be a time/,
+  );
+  expect(() => readSandboxConfig({ SANDBOX_SEED: 'full' }, {})).toThrow('SANDBOX_SEED=full must be one of demo, none');
+  expect(readSandboxConfig({ SANDBOX_SEED: 'none' }, {}).seed).toBe('none');
+  expect(readSandboxConfig({ SANDBOX_SEED: 'none' }, { seed: 'demo' }).seed).toBe('demo');
   expect(readSandboxConfig({}, {})).toMatchObject({ host: '127.0.0.1', port: 4010 });
 });

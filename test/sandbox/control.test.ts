@@ -1,4 +1,5 @@
 /** The contract's "Sandbox control": its calls and its guards. */
+import { testFolder } from '../support/folders.ts';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
@@ -276,6 +277,23 @@ describe('clock', () => {
     expect(await sandbox.control('POST', 'clock', { advanceMs: 500, launchId })).toEqual(at(1500));
     expect(await sandbox.control('POST', 'clock', { advanceMs: 0 })).toEqual(at(1000));
     expect(await sandbox.control('GET', 'clock')).toEqual(at(1000));
+  });
+
+  test('begins at SANDBOX_CLOCK, in the past too; goes on after a restart, and begins again after a reset', async () => {
+    let machineNow = 1_800_000_000_000;
+    const dataDir = await testFolder();
+    const options = { dataDir, machineNow: () => machineNow, env: { SANDBOX_CLOCK: '2020-02-29T01:00:00+01:00' } };
+    const first = await startSandbox(options);
+    expect(await first.control('GET', 'clock')).toEqual({ now: '2020-02-29T00:00:00.000Z' });
+    const { token } = await first.launch();
+    expect((await first.app('GET', `/user/${token}/detail`)).status).toBe(200);
+    await first.control('POST', 'clock', { advanceMs: 1_000 });
+    await first.close();
+    machineNow += 60_000;
+    const second = await startSandbox(options);
+    expect(await second.control('GET', 'clock')).toEqual({ now: '2020-02-29T00:01:01.000Z' });
+    await second.control('POST', 'reset');
+    expect(await second.control('GET', 'clock')).toEqual({ now: '2020-02-29T00:00:00.000Z' });
   });
 
   test.each([{ advanceMs: -1 }, { advanceMs: 1.5 }, { advanceMs: '1' }, {}, { advanceMs: 1e300 }, { advanceMs: null }])(
