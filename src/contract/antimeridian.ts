@@ -23,27 +23,32 @@ export function geometryAcross180(geometry: Geometry): Geometry {
     : { type: 'MultiPolygon', coordinates: split };
 }
 
-/** The same polygons with longitudes from -180 to 180. Polygons that stay on one side of 180° are unchanged. */
-export function splitAt180(polygons: readonly Polygon[]): Polygon[] {
+/**
+ * The same polygons with longitudes from -180 to 180. Polygons that stay on one side of 180° are unchanged. `pole`: the latitude of the pole inside a polygon
+ * that goes round one. Default: that of the hemisphere in which its outline lies.
+ */
+export function splitAt180(polygons: readonly Polygon[], pole?: number): Polygon[] {
   return polygons.flatMap((polygon) => {
-    const isFlat = polygon.every((ring) =>
-      ring.every(([longitude], i) => {
-        const next = ring[i + 1]?.[0] ?? longitude;
-        // An edge from -180 to 180 is one round the Earth, as those of a world map are.
-        return Math.abs(longitude) <= 180 && (Math.abs(next - longitude) <= 180 || Math.abs(next - longitude) === 360);
-      }),
-    );
-    return isFlat ? [polygon] : splitOne(polygon);
+    const isFlat = polygon.every((ring) => !jumps(ring) && ring.every(([longitude]) => Math.abs(longitude) <= 180));
+    return isFlat ? [polygon] : splitOne(polygon, pole);
   });
 }
 
-function splitOne(polygon: Polygon): Polygon[] {
+/** True if an edge of a ring would go round more than half of the Earth. Edges from -180 to 180 are those of a world map, if as many go east as west. */
+export function jumps(ring: readonly Position[]): boolean {
+  let whole = 0;
+  for (const [i, [longitude]] of ring.entries()) {
+    const width = (ring[i + 1]?.[0] ?? longitude) - longitude;
+    if (Math.abs(width) === 360) whole += Math.sign(width);
+    else if (Math.abs(width) > 180) return true;
+  }
+  return whole !== 0;
+}
+
+function splitOne(polygon: Polygon, pole: number | undefined): Polygon[] {
   const [outer = [], ...holes] = polygon.map((ring) => ring.map(snapped));
   const turned = goesOn(outer) ? (ring: readonly Position[]) => [...ring] : unwrap;
-  const unwrapped = turned(outer);
-  const [first, last] = [unwrapped[0]?.[0] ?? 0, unwrapped.at(-1)?.[0] ?? 0];
-  // A ring round a pole has no side that is inside.
-  if (Math.abs(first - last) > 1) return [[outer, ...holes]];
+  const unwrapped = closedAtPole(turned(outer), pole);
   const west = Math.min(...unwrapped.map(([longitude]) => longitude));
   const inside = holes.map((hole) => beside(turned(hole), west));
   const turns = [-2, -1, 0, 1, 2].map((turn) => turn * 360);
@@ -79,6 +84,15 @@ function unwrap(ring: readonly Position[]): Position[] {
     before = longitude;
     return [longitude + shift, latitude];
   });
+}
+
+/** An outline that goes round a pole reaches from there to the pole, at all longitudes. */
+function closedAtPole(ring: readonly Position[], pole: number | undefined): readonly Position[] {
+  const [first, last] = [ring[0], ring.at(-1)];
+  if (!first || !last || Math.abs(first[0] - last[0]) <= 1) return ring;
+  const middle = ring.reduce((sum, [, latitude]) => sum + latitude, 0) / ring.length;
+  const latitude = pole ?? (middle < 0 ? -90 : 90);
+  return [...ring, [last[0], latitude], [first[0], latitude], first];
 }
 
 /** A hole on the same turn as its outline. */

@@ -40,9 +40,12 @@ export function writeCog(
   { unit, without = [] }: CogFacts = {},
 ): void {
   requireOneNodata(source);
-  const hasOddBits = source.bands.map((band) => 'NBITS' in metadataOf(band, 'IMAGE_STRUCTURE')).some(Boolean);
+  const bits = source.bands.map((band) => metadataOf(band, 'IMAGE_STRUCTURE')['NBITS']);
+  const hasOddBits = bits.some((count) => count !== undefined);
   const predictor = options.compression === 'NONE' || hasOddBits ? [] : ['PREDICTOR=YES'];
   const view = gdal.drivers.get('VRT').createCopy('', source);
+  // A GeoTIFF has one depth for all bands, and GDAL would take that of the first.
+  if (new Set(bits).size > 1) for (const band of view.bands.map((viewed) => viewed)) dropBits(band);
   // GDAL's default, ZSTD, spends a tenth of the run on temporary overviews that are read once. With NONE, GDAL computes other pixels at odd sizes.
   gdal.config.set('COG_TMP_COMPRESSION', 'PACKBITS');
   try {
@@ -80,10 +83,23 @@ export function writeCog(
   } finally {
     view.close();
   }
+  requireStored(source, storedSrs(path));
+}
+
+/** The reference system that a GeoTIFF has on disk. */
+function storedSrs(path: string): gdal.SpatialReference | null {
   const written = gdal.drivers.get('GTiff').open(path, 'r');
-  const stored = written.srs;
-  written.close();
-  requireStored(source, stored);
+  try {
+    return written.srs;
+  } finally {
+    written.close();
+  }
+}
+
+/** Gives a band of a view the whole depth of its type. */
+function dropBits(band: gdal.RasterBand): void {
+  const others = Object.entries(metadataOf(band, 'IMAGE_STRUCTURE')).filter(([name]) => name !== 'NBITS');
+  band.setMetadata(Object.fromEntries(others), 'IMAGE_STRUCTURE');
 }
 
 /** Statistics of stored numbers of each band, as GDAL defines them. Null for complex numbers. */
@@ -153,6 +169,7 @@ export async function createRaster(
   });
   await fill(dataset);
   const made = nameBands(dataset, raster.bands);
+  if (grid.srs) requireStored({ ...grid, rasterSize: { x: grid.width, y: grid.height } }, storedSrs(raster.path));
   // The view does not take these from the file below it.
   if (grid.controlPoints) made.setGCPs([...grid.controlPoints.points], grid.controlPoints.projection);
   if (grid.rpc) made.setMetadata({ ...grid.rpc }, 'RPC');

@@ -46,23 +46,19 @@ export function accumulatorOf(
   return range ? new CountedStatistics(...range, noDataValue) : new StatisticsOfBand(noDataValue);
 }
 
-/** Sums of the valid values of a strip. */
-interface StripSums {
-  count: number;
-  /** Sum of the differences from `near`. */
-  sum: number;
-  /** Sum of the squares of these differences. */
-  sumOfSquares: number;
-  min: number;
-  max: number;
-}
+/**
+ * Sums of the valid values of a strip: their number, the sum of their differences from `near`, the sum of the squares of these, the least and the largest
+ * value. An array: with the fields of an object, Node 24 now and then gave counts that were several times too high.
+ */
+type StripSums = Float64Array & { readonly length: 5 };
 
 function addPiece(
   values: ArrayLike<number>,
   { from, to, nodata, near }: Readonly<Record<'from' | 'to' | 'nodata' | 'near', number>>,
   sums: StripSums,
 ): void {
-  let { count, sum, sumOfSquares, min, max } = sums;
+  // An array has numbers at all of its places.
+  let [count, sum, sumOfSquares, min, max] = sums as unknown as [number, number, number, number, number];
   for (let i = from; i < to; i++) {
     const value = values[i]!;
     // Only a finite number minus itself is 0.
@@ -74,7 +70,11 @@ function addPiece(
     if (value < min) min = value;
     if (value > max) max = value;
   }
-  Object.assign(sums, { count, sum, sumOfSquares, min, max });
+  sums[0] = count;
+  sums[1] = sum;
+  sums[2] = sumOfSquares;
+  sums[3] = min;
+  sums[4] = max;
 }
 
 /** Accumulates statistics of real numbers. Leaves out the band's nodata, NaN and infinite values. */
@@ -97,15 +97,18 @@ class StatisticsOfBand implements Accumulator {
     while (first < count && (values[first] === nodata || !Number.isFinite(values[first]))) first++;
     if (first === count) return;
     const near = values[first]!;
-    const strip = { count: 0, sum: 0, sumOfSquares: 0, min: this.#min, max: this.#max };
+    const strip = Float64Array.of(0, 0, 0, this.#min, this.#max) as StripSums;
     inPieces(count, (from, to) => addPiece(values, { from, to, nodata, near }, strip));
-    const mean = near + strip.sum / strip.count;
-    const squares = Math.max(0, strip.sumOfSquares - (strip.sum * strip.sum) / strip.count);
-    const all = this.#count + strip.count;
+    const [valid = 0, sum = 0, sumOfSquares = 0, min = NaN, max = NaN] = strip;
+    const mean = near + sum / valid;
+    const squares = Math.max(0, sumOfSquares - (sum * sum) / valid);
+    const all = this.#count + valid;
     const step = mean - this.#mean;
-    this.#squares += squares + (step * step * this.#count * strip.count) / all;
-    this.#mean += (step * strip.count) / all;
-    [this.#count, this.#min, this.#max] = [all, strip.min, strip.max];
+    this.#squares += squares + (step * step * this.#count * valid) / all;
+    this.#mean += (step * valid) / all;
+    this.#count = all;
+    this.#min = min;
+    this.#max = max;
   }
 
   /** Null if no pixel is valid. */
@@ -239,6 +242,7 @@ const names = { min: 'MINIMUM', max: 'MAXIMUM', mean: 'MEAN', stdDev: 'STDDEV' }
 /** The band's metadata with these statistics under GDAL's names. Drops statistics copied from a source. */
 export function statisticsMetadata(band: gdal.RasterBand, statistics: BandStatistics | null): Record<string, string> {
   const { x, y } = band.size;
+  if (statistics && statistics.count > x * y) throw new Error(`${statistics.count} of ${x * y} pixels cannot be valid`);
   const others = Object.entries(metadataOf(band)).filter(([name]) => !name.startsWith('STATISTICS_'));
   const own: [string, string][] = statistics
     ? [

@@ -11,7 +11,11 @@ const tolerance = 1e-6;
  * does not store every reference system.
  */
 export function requireStored(
-  { srs, geoTransform, rasterSize: { x, y } }: Pick<gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>,
+  {
+    srs,
+    geoTransform,
+    rasterSize: { x, y },
+  }: Pick<gdal.Dataset, 'srs' | 'rasterSize'> & { readonly geoTransform: readonly number[] | null },
   stored: gdal.SpatialReference | null,
 ): void {
   // A local system lies nowhere on Earth.

@@ -3,8 +3,9 @@
 /** Spellings of one unit, as GDAL's drivers and EPSG write them, in lower case. */
 const spellings: Readonly<Record<string, RegExp>> = {
   m: /^(m|met(re|er)s?)$/,
-  ft: /^(ft|foot|feet|international (foot|feet))$/,
-  'us-ft': /^(us-ft|ftus|foot_us|u\.?s\.? survey (foot|feet))$/,
+  ft: /^(ft|foot|feet|international (foot|feet)|(foot|feet) \(international\))$/,
+  'us-ft': /^(us-?ft|ftus|foot_us|(u\.?s\.?|us)[ _](survey[ _])?(foot|feet)|(foot|feet) \((u\.?s\.?|us)( survey)?\))$/,
+  yd: /^(yd|yards?)$/,
   km: /^(km|kilomet(re|er)s?)$/,
   dm: /^(dm|decimet(re|er)s?)$/,
   cm: /^(cm|centimet(re|er)s?)$/,
@@ -17,6 +18,7 @@ const metresPerLength: Readonly<Record<string, number>> = {
   m: 1,
   ft: 0.3048,
   'us-ft': 1200 / 3937,
+  yd: 0.9144,
   km: 1000,
   dm: 0.1,
   cm: 0.01,

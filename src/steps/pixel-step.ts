@@ -47,6 +47,8 @@ export interface PixelOutput {
   readonly path: string;
   /** All bands have one type. A mask marks missing pixels of integers without a nodata value. */
   readonly bands: readonly BandDeclaration[];
+  /** Bands of the input whose units the bands have, in their order. Default: none. */
+  readonly unitsOf?: readonly SceneBand[];
   /** Overview resampling. Default: `AVERAGE` for real numbers, `NEAREST` for integers. */
   readonly overviews?: 'NEAREST' | 'AVERAGE' | 'MODE';
 }
@@ -125,6 +127,9 @@ export async function writePixels(
   );
   parts?.close();
   if (isPart) return made.close();
+  output.unitsOf?.forEach(({ band: { unitType } }, i) => {
+    if (unitType) made.bands.get(i + 1).unitType = unitType;
+  });
   const overviews = output.overviews ?? (dataType.startsWith('Float') ? 'AVERAGE' : 'NEAREST');
   raster.writeCog(
     made,

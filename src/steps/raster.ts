@@ -17,6 +17,7 @@ export {
 export type { ReadableBand, Reading, Scaling, ValueScale } from '../raster/band-reader.ts';
 export { eachStrip, walkBands, walkStrips, type OutputValues, type Strip } from '../raster/block-walk.ts';
 export { createRaster, gridOf, nameBands, type CogOptions, type Grid, type NewRaster } from '../raster/cog.ts';
+export { metadataOf } from '../raster/metadata-of.ts';
 export { integerRanges } from '../raster/integer-types.ts';
 export { fromLonLat, toLonLat, type LonLat } from '../raster/lon-lat.ts';
 export { gridDifference, type BandGrid } from '../raster/match-band.ts';
@@ -33,6 +34,7 @@ export {
   keepUnits,
   mostExact,
   narrowed,
+  needsPlainCopy,
   plainCopy,
   tooLong,
   typeOf,

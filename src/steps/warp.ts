@@ -41,9 +41,10 @@ type Job = Pick<StepJob<never>, 'workFolder' | 'signal'>;
 
 /**
  * Options of every warp. GDAL would turn heights in feet into metres and leave their unit, and would read values and masks from
- * the overviews of the input where the output is coarser.
+ * the overviews of the input where the output is coarser. From the edges of the output alone it finds too little of an input that
+ * the output's edge cuts, such as a map around the Pacific.
  */
-export const commonOptions = ['-novshift', '-ovr', 'NONE'];
+export const commonOptions = ['-novshift', '-ovr', 'NONE', '-wo', 'SAMPLE_GRID=YES'];
 
 /** A raster to warp. */
 export interface WarpSource {
@@ -264,7 +265,9 @@ export async function narrowedTo(
     bands.map(({ band, ofItem }) => band.noDataValue ?? ofItem?.nodata ?? null),
   );
   const nodata =
-    type.startsWith('Float') && dataType !== undefined ? NaN : (declared.find((value) => value !== null) ?? null);
+    type.startsWith('Float') && dataType !== undefined && !isStrict
+      ? NaN
+      : (declared.find((value) => value !== null) ?? null);
   try {
     return await narrowed(
       job,
@@ -291,9 +294,22 @@ async function runWarp(
   }
 }
 
+/** Messages of GDAL that only its programmers understand, in the words of a user. */
+const warpReasons: readonly (readonly [message: RegExp, reason: string])[] = [
+  [
+    /^$|IReadBlock failed|TIFFFillTile|TIFFReadEncoded|Read error/i,
+    'its file is damaged, so that its pixels cannot be read',
+  ],
+  [/NO_GEOTRANSFORM|Cannot invert geotransform/, 'it does not say where its pixels lie, or they have no size'],
+  [/Transform is not solvable/, 'its control points lie on one line or in one place'],
+  [/Wrong value for -t[rs] /, 'the size of the new pixels must be a number above 0'],
+  [/Cannot find coordinate operations/, 'there is no way between its reference system and the new one'],
+];
+
 /** Converts a failure of GDAL's warper. The size is that of the first raster. */
 export function notWarped(cause: unknown, { x, y }: gdal.Dataset['rasterSize']): KitError {
-  const reason = withoutFolders(messageOf(cause));
+  const message = withoutFolders(messageOf(cause)).trim();
+  const reason = warpReasons.find(([pattern]) => pattern.test(message))?.[1] ?? message;
   return /create (0x\d+|\d+x0) dataset/.test(reason)
     ? new KitError(
         'grid_implausible',

@@ -6,7 +6,15 @@ import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { alphaOf, BandReader, isSignedByte, readerOf, type ValueScale } from '../raster/band-reader.ts';
+import {
+  alphaOf,
+  BandReader,
+  hasOwnMask,
+  isSignedByte,
+  nodataOf,
+  readerOf,
+  type ValueScale,
+} from '../raster/band-reader.ts';
 import { canHold, integerRanges } from '../raster/integer-types.ts';
 import { createRaster, gridOf, type Grid } from '../raster/cog.ts';
 import type { SceneBand } from '../raster/scene.ts';
@@ -219,6 +227,21 @@ async function withAlphaAt(place: number, made: gdal.Dataset, path: string): Pro
   return ordered;
 }
 
+/**
+ * True if other programs would read a raster's missing pixels otherwise: bands with a mask of their own, signed bytes, and bands
+ * that name no nodata beside one that does, because a GeoTIFF has one value for all.
+ */
+export function needsPlainCopy(bands: readonly SceneBand[]): boolean {
+  if (bands.some(({ band }) => hasOwnMask(band) || isSignedByte(band))) return true;
+  const alpha = bands[0] && alphaOf(bands[0].dataset)?.id;
+  const declared = new Set(
+    bands
+      .filter(({ band }) => band.id !== alpha)
+      .map(({ band, ofItem }) => nodataOf(band) ?? (band.noDataValue === null ? (ofItem?.nodata ?? null) : null)),
+  );
+  return declared.size > 1 && declared.has(null);
+}
+
 /** A copy of a scene's only raster that every program of GDAL reads right: without signed bytes, and without masks of single bands. The caller closes it. */
 export async function plainCopy(
   workFolder: string,
@@ -229,7 +252,9 @@ export async function plainCopy(
   const [first] = scene.bands;
   const type = first ? typeOf(first.band) : 'Float32';
   const wide = await widened(scene.bands, { path: `${workFolder}/wide.tif`, grid: gridOf(source), type }, context);
-  const nodata = first?.band.noDataValue ?? first?.ofItem?.nodata ?? null;
+  const nodata =
+    scene.bands.map(({ band, ofItem }) => band.noDataValue ?? ofItem?.nodata ?? null).find((value) => value !== null) ??
+    null;
   const target = { type, nodata, hasAlpha: alphaOf(source) !== null, like: source };
   const made = await narrowed({ workFolder }, wide, target, context);
   wide.close();

@@ -4,13 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import gdal from 'gdal-async';
 import { srsOfCode } from './srs-of-code.ts';
 import * as z from 'zod';
-import { splitAt180 } from '../contract/antimeridian.ts';
+import { jumps, splitAt180 } from '../contract/antimeridian.ts';
 import { KitError } from '../contract/kit-error.ts';
 import { messageOf, withoutFolders } from '../files/index.ts';
 import { degreesPerUnit } from '../raster/affine.ts';
 import { transformOf } from '../raster/transform-of.ts';
 import { srsOfLayers } from '../raster/layer-srs.ts';
-import { toLonLat, type LonLat } from '../raster/lon-lat.ts';
+import { fromLonLat, toLonLat, type LonLat } from '../raster/lon-lat.ts';
 
 export interface Zone {
   /** The label, or else the number of the feature, from 1. */
@@ -114,10 +114,14 @@ export function placeZones(
     );
   // Straight lines of a projected system are curves here: only short edges tell on which side of 180° they lie.
   const isCut =
-    perUnit === null && degreesPerUnit(srs) !== null && given.some((polygons) => polygons !== null && jumps(polygons));
+    perUnit === null && degreesPerUnit(srs) !== null && given.some((polygons) => polygons?.flat().some(jumps) === true);
   const shortEdges = isCut ? polygonsWithShortEdges() : given;
-  const split = shortEdges.map((polygons) => polygons && splitAt180(polygons));
-  const isSplit = split.some((polygons, i) => polygons?.some((polygon, k) => polygon !== given[i]?.[k]));
+  const hasPole = isCut ? polesOf(dataset, own) : () => undefined;
+  const split = shortEdges.map((polygons, i) => polygons && splitAt180(polygons, hasPole(i)));
+  // Between two projected systems, an area across 180° is one like any other, and its edges are no lines of longitudes.
+  const isSplit =
+    (perUnit !== null || degreesPerUnit(srs) !== null) &&
+    split.some((polygons, i) => polygons?.some((polygon, k) => polygon !== given[i]?.[k]));
   const from = isSplit ? gdal.drivers.get('GeoJSON').open(splitFile(split, folder), 'r') : dataset;
   const edge =
     perUnit === null && !isSplit
@@ -136,7 +140,7 @@ export function placeZones(
       typeof field === 'string' ? field : field === undefined || field === null ? null : JSON.stringify(field);
     const asGiven = given[i] ?? null;
     // The short edges are for the place on the raster.
-    const coordinates = isCut && asGiven && !jumps(asGiven) ? asGiven : split[i];
+    const coordinates = isCut && asGiven && !asGiven.flat().some(jumps) ? asGiven : split[i];
     if (!coordinates) return [];
     // Nothing is left of an outline without an area.
     const there = polygonsOf(placed[i]?.geometry ?? null);
@@ -156,14 +160,23 @@ export function placeZones(
   }
 }
 
-/** True if an edge would go around half of the Earth, and not all around it. */
-const jumps = (polygons: readonly LonLat[][][]) =>
-  polygons.flat().some((ring) =>
-    ring.some(([lon], i) => {
-      const width = Math.abs((ring[i + 1]?.[0] ?? lon) - lon);
-      return width > 180 && width !== 360;
-    }),
-  );
+/** Returns the latitude of the pole inside a feature of a projected system, by the feature's place; undefined if it holds none or both. */
+function polesOf(dataset: gdal.Dataset, own: gdal.SpatialReference): (i: number) => number | undefined {
+  const place = fromLonLat(own);
+  const poles = [90, -90].flatMap((latitude) => {
+    try {
+      return [{ latitude, point: new gdal.Point(...place(0, latitude)) }];
+    } catch {
+      // The system does not reach it.
+      return [];
+    }
+  });
+  const found = dataset.layers.get(0).features.map((feature) => {
+    const outline = feature.getGeometry();
+    return poles.filter(({ point }) => outline?.contains(point) === true).map(({ latitude }) => latitude);
+  });
+  return (i) => (found[i]?.length === 1 ? found[i][0] : undefined);
+}
 
 /** Replaces messages that advise an option of GDAL's own program, because users of a step cannot set it. */
 const withoutAdviceOfPrograms = (reason: string) =>

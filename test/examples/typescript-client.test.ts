@@ -35,8 +35,8 @@ test('types are made from a running sandbox, and the calls hold to them', { time
   const types = await readFile(join(folder, 'platform-types.d.ts'), 'utf8');
   expect([types.includes('file: Blob'), types.includes('partNumber: number')]).toEqual([true, true]);
   await run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', folder]).catch(
-    (error: { stdout?: string }) => {
-      throw new Error(error.stdout);
+    (error: unknown) => {
+      throw new Error((error as { stdout?: string }).stdout);
     },
   );
   const source = await readFile(join(folder, 'platform.ts'), 'utf8');

@@ -135,7 +135,7 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
       const mayName =
         declaration.bands === 'as-input' &&
         (band.nodata === undefined || isMasked || !canKeepNodata(band.dataType, band.nodata));
-      if (!mayName && !Object.is(got.nodata, band.nodata))
+      if (!mayName && !isSameNodata(band.dataType, got.nodata, band.nodata))
         fail(`wrote nodata ${got.nodata} in band ${i + 1}, but declares ${band.nodata}`);
       if (declaration.bands !== 'as-input' && hasStrayNaN(output, i + 1))
         fail(`wrote NaN into band ${i + 1}, which declares nodata ${band.nodata}: NaN is no value there, and no gap`);
@@ -148,6 +148,14 @@ function checkRaster(path: string, declaration: RasterOutput, scene: Scene, fail
 /** True if an output of this type can keep the input's nodata value. A Byte cannot hold -10000, and GDAL drops the nodata of 64-bit integers. */
 const canKeepNodata = (dataType: string, nodata: number): boolean =>
   canHold(dataType, nodata) && !dataType.endsWith('Int64');
+
+/** True for the same value, also after 32 bits have rounded it. */
+const isSameNodata = (dataType: string, written: number | undefined, declared: number | undefined): boolean =>
+  Object.is(written, declared) ||
+  (dataType === 'Float32' &&
+    written !== undefined &&
+    declared !== undefined &&
+    Object.is(Math.fround(written), Math.fround(declared)));
 
 /** True if a band of real numbers that names another value for gaps has NaN. Alpha and masks say themselves what counts. */
 function hasStrayNaN(output: gdal.Dataset, number: number): boolean {

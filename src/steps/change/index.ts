@@ -28,7 +28,7 @@ export default definePixelStep({
     measure: z.enum(['difference', 'relative', 'normalized']).default('difference').meta({
       title: 'Measure',
       description:
-        '`difference`: after - before. `relative`: (after - before) / before. `normalized`: (after - before) / (after + before).',
+        '`difference`: after - before. `relative`: (after - before) / |before|, so that its sign is that of the difference. `normalized`: (after - before) / (after + before).',
     }),
   }),
   inputs: {

@@ -3,12 +3,12 @@ import gdal from 'gdal-async';
 import {
   addMask,
   alphaOf,
-  hasOwnMask,
   integerRanges,
-  isSignedByte,
   keepUnits,
   markInside,
   maskOfAllBands,
+  metadataOf,
+  needsPlainCopy,
   nodataOf,
   plainCopy,
   transformOf,
@@ -47,7 +47,7 @@ export async function cutTo(
   const areas = areasOn(source);
   const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
   if (!window) throw outside();
-  const view = scene.bands.some(({ band }) => isSignedByte(band) || hasOwnMask(band))
+  const view = needsPlainCopy(scene.bands)
     ? await plainCopy(workFolder, scene, share(0, 0.1))
     : withItemFacts(source, scene.bands);
   const isImpossible = view.bands.map((band) => band.noDataValue !== null && nodataOf(band) === null).some(Boolean);
@@ -55,7 +55,7 @@ export async function cutTo(
     // GDAL replaces such a value by the nearest one of the type.
     ...(isImpossible ? ['-a_nodata', 'none'] : []),
     ...['-srcwin', window.x, window.y, window.width, window.height].map(String),
-    ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER'],
+    ...['-of', 'GTiff', '-co', 'TILED=YES', '-co', 'BIGTIFF=IF_SAFER', ...wholeDepth(view)],
   ]);
   if (view !== source) view.close();
   // GDAL writes blocks of zeros when it closes the file. A nodata value that is set before would take their place.
@@ -110,6 +110,13 @@ export async function cutTo(
   cut.close();
 }
 
+/** Options for bands of different depths: GDAL would give all of them that of the first. */
+function wholeDepth(view: gdal.Dataset): string[] {
+  const depths = new Set(view.bands.map((band) => metadataOf(band, 'IMAGE_STRUCTURE')['NBITS']));
+  const whole = /^U?(?:Byte|Int(8|16|32))$/.exec(view.bands.get(1).dataType ?? '');
+  return depths.size > 1 && whole ? ['-co', `NBITS=${whole[1] ?? 8}`] : [];
+}
+
 /** A band to write outside the area, and the value that marks no data there. `isNew`: this step chose the value, so pixels may hold it. */
 interface Gap {
   readonly band: gdal.RasterBand;
@@ -156,7 +163,7 @@ function requireFits(band: gdal.RasterBand, value: number | undefined): void {
   if (!range)
     throw new KitError(
       'type_not_supported',
-      `the step cuts real numbers and integers of up to 32 bits, and not ${type}; convert the raster by the step band-math first`,
+      `the step cuts real numbers and integers of up to 32 bits, and not ${type}; ${type.startsWith('C') ? 'make the amplitude or the phase of its complex numbers a band first' : 'convert the raster by the step band-math first'}`,
       {
         status: 422,
       },

@@ -131,7 +131,7 @@ export default defineStep({
       {
         ...given,
         readers: [...kept.map((sceneBand) => raster.reader(sceneBand, readingOf(parameters))), marks],
-        output: { path: outputs.masked, bands: made },
+        output: { path: outputs.masked, bands: made, unitsOf: kept },
         share: ofMasked,
       },
       ({ height }) => masked(isMarked, buffer, height, (marked, value) => (marked ? NaN : value)),

@@ -1,4 +1,4 @@
-import { hasOwnMask, keepUnits, plainCopy, withItemFacts, type CogOptions } from '../raster.ts';
+import { keepUnits, needsPlainCopy, plainCopy, withItemFacts, type CogOptions } from '../raster.ts';
 import type { StepJob } from '../step-kit.ts';
 
 export default async function work({
@@ -10,8 +10,7 @@ export default async function work({
   share,
 }: StepJob<CogOptions>): Promise<void> {
   const source = scene.onlyRaster();
-  // GDAL's copy to a COG loses masks of single bands.
-  const isCopied = scene.bands.some(({ band }) => hasOwnMask(band));
+  const isCopied = needsPlainCopy(scene.bands);
   const view = isCopied ? await plainCopy(workFolder, scene, share(0, 0.5)) : withItemFacts(source, scene.bands);
   if (isCopied) keepUnits(view, [scene]);
   const writing = isCopied ? share(0.5, 1) : share(0, 1);

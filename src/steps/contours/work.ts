@@ -1,5 +1,5 @@
 import gdal from 'gdal-async';
-import { gridOf, requireStoredLayer, requireTransform, srsOfFeatures, withoutMask } from '../raster.ts';
+import { gridOf, integerRanges, requireStoredLayer, requireTransform, srsOfFeatures, withoutMask } from '../raster.ts';
 import { KitError, readingOf, type ReadingParameters, type StepJob } from '../step-kit.ts';
 
 interface Parameters extends ReadingParameters {
@@ -22,7 +22,9 @@ export default async function work({
   const { dataset } = found;
   requireTransform(gridOf(dataset));
   const reader = raster.reader(found, readingOf(parameters));
-  const plain = reader.isPlain ? null : await withoutMask(reader, dataset, workFolder, share(0, 0.3));
+  // A real number may be infinite, and GDAL would look for its lines.
+  const isWhole = (found.band.dataType ?? '') in integerRanges;
+  const plain = reader.isPlain && isWhole ? null : await withoutMask(reader, dataset, workFolder, share(0, 0.3));
   const heights = plain?.bands.get(1) ?? found.band;
   const generating = share(plain ? 0.3 : 0, 1);
   const levels = parameters.levels

@@ -51,6 +51,7 @@ export default async function work(job: StepJob<Parameters>): Promise<void> {
       }),
       output: {
         path: outputPath,
+        unitsOf: chosen,
         bands: chosen.map((sceneBand, i) => ({
           description: names[i] ?? sceneBand.names[0] ?? `band ${i + 1}`,
           dataType,
