@@ -1,15 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { gdalProblem } from '../child/index.ts';
 import { isLoopbackName, KitError, type WireChanges } from '../contract/index.ts';
 import { considerate, unpaced } from '../drift/target.ts';
-import { codeOf, scriptCommand } from '../files/index.ts';
+import { codeOf, isPackage, scriptCommand } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
 import { callerFolder, wrongArguments } from './arguments.ts';
 import { onInterrupt, defineCommand } from './command.ts';
 import { deliver } from './connect/deliver.ts';
 import { terminalDialogue, type Dialogue } from './connect/dialogue.ts';
-import { LearnedProfile } from './connect/learned-profile.ts';
+import { isModuleOf, LearnedProfile } from './connect/learned-profile.ts';
 import { PlatformPlace } from './connect/platform-place.ts';
 import { noRecording, readRecording } from './connect/recording.ts';
 import { walk } from './connect/walk.ts';
@@ -45,8 +46,12 @@ export default defineCommand(import.meta, {
     const learned = await startingProfile(file);
     const recording =
       values.from === undefined ? noRecording : await readRecording(resolve(callerFolder(), values.from), url);
+    const kept = () => {
+      const saved = learned.save();
+      return saved === null ? 'nothing was learned yet' : `what was learned so far is in ${saved}`;
+    };
     onInterrupt(() => {
-      console.error(`interrupted; what was learned so far is in ${file}`);
+      console.error(`\ninterrupted; ${kept()}`);
       process.exit(130);
     });
     const dialogue = terminalDialogue();
@@ -65,8 +70,8 @@ export default defineCommand(import.meta, {
       dialogue.say(`\nAll calls are understood. The wire profile is in ${file}`);
       const problem = gdalProblem();
       if (values['no-delivery'] || problem !== null) {
-        if (problem !== null) dialogue.say(`The app needs GDAL to deliver a file: ${problem}`);
-        return 0;
+        if (problem === null || values['no-delivery']) return 0;
+        throw new KitError('not_installed', `the app needs GDAL to deliver a file: ${problem}`);
       }
       dialogue.say('\nThe app delivers a file');
       const run = await deliver(place, await loadMyApp());
@@ -79,6 +84,9 @@ export default defineCommand(import.meta, {
       }
       dialogue.say(`  ${run.state}: ${run.failure?.message ?? 'the operation was not approved'}`);
       return 1;
+    } catch (error) {
+      if (error instanceof KitError) dialogue.say(`\n${kept()}`);
+      throw error;
     } finally {
       dialogue.close();
     }
@@ -96,22 +104,30 @@ function platformAddress(address: string | undefined): string {
   return address.replace(/\/+$/, '');
 }
 
-/** The profile in the file, or one without differences. Throws `KitError` for a profile that is not data alone. */
+/** The profile in the file, or one without differences. Throws `KitError` for a file of which something would be lost. */
 async function startingProfile(file: string): Promise<LearnedProfile> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return null;
     throw error;
   });
-  const importedFrom = /import \{ wireProfile \} from '([^']+)'/.exec(text ?? '')?.[1] ?? 'marketplace-app-kit';
+  const importedFrom = /import \{ wireProfile \} from ['"]([^'"]+)['"]/.exec(text ?? '')?.[1] ?? kitFrom(file);
   if (text === null) return new LearnedProfile({ name: 'connected' }, file, importedFrom);
   const { changes, name } = await readWireProfile(file, '/');
-  if (changes === null || /\.\.\.|\bdecode/.test(text.replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, '')))
+  if (changes === null || (!file.endsWith('.json') && !isModuleOf(text, changes)))
     throw new KitError(
       'bad_arguments',
-      `${file} holds code, which connect cannot add to: choose another file by --out, and put both together by hand`,
+      `${file} holds more than data, which connect would lose: code, or comments. Choose another file by --out, and put both together by hand`,
     );
   const named: WireChanges = name === 'assumed' ? { ...changes, name: 'connected' } : changes;
   return new LearnedProfile(named, file, importedFrom);
+}
+
+/** The module that a file of the kit's own repository imports the kit from, or else the package. */
+function kitFrom(file: string): string {
+  const index = join(callerFolder(), 'src/index.ts');
+  if (isPackage || !existsSync(index)) return 'marketplace-app-kit';
+  const path = relative(dirname(file), index);
+  return path.startsWith('.') ? path : `./${path}`;
 }
 
 /** The token of a launch. A pasted address also tells in which field the token comes. */

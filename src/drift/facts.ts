@@ -3,6 +3,7 @@ import {
   fileStatuses,
   inferenceStatuses,
   inferenceTypes,
+  isShallow,
   operationStatus,
   sourceTypes,
 } from '../contract/index.ts';
@@ -87,7 +88,8 @@ export function jsonOf({ headers, body }: RawAnswer): unknown {
   if (!/json/.test(headers['content-type'] ?? '') && !/^\s*[[{]/.test(body.subarray(0, 64).toString('utf8')))
     return undefined;
   try {
-    return JSON.parse(body.toString('utf8'));
+    const json: unknown = JSON.parse(body.toString('utf8'));
+    return isShallow(json) ? json : undefined;
   } catch {
     return undefined;
   }

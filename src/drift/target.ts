@@ -84,6 +84,8 @@ export interface RawRequest {
 const defaultAnswerMs = 30_000;
 const maxBodyBytes = 64 * 1024 * 1024;
 const shownCharacters = 1_500;
+/** Part of a body in which secrets are looked for. */
+const searchedCharacters = 100_000;
 /** Redacting shorter names would remove ordinary words from a report. */
 const leastOfName = 3;
 /** Tries of a call that the platform has taken and not finished. */
@@ -191,7 +193,7 @@ export class Conversation {
     if (answer.status === 429) throw new NotObserved('the platform limits how often it is asked (429)');
     // The response to a renewal holds a token, under any field name.
     const answerHolds = call === null ? undefined : interfaceCalls[call]?.answerHolds;
-    if (answerHolds === 'token') for (const text of longTexts(jsonOf(answer))) this.hide(text);
+    if (answerHolds === 'token' && answer.status < 300) for (const text of longTexts(jsonOf(answer))) this.hide(text);
     // Records must not contain users' names.
     if (answerHolds === 'names' && answer.status < 300)
       for (const text of textsOf(jsonOf(answer))) if (text.length >= leastOfName) this.hide(text);
@@ -246,19 +248,20 @@ export class Conversation {
   }
 
   #shown(text: string): string {
-    let shown = text;
+    // More is not shown, and would cost the time of a search.
+    let shown = text.slice(0, searchedCharacters);
     for (const secret of this.#secrets)
       for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')])
         shown = shown.replaceAll(form, '[redacted]');
     // The signature of a temporary link is as good as a key until the link expires.
     shown = shown.replace(
-      /([?&"]?(?:sig(?:nature)?|x-amz-[a-z-]+|token|access_token)"?\s*[=:]\s*"?)[^&"\s\\]+/gi,
+      /([?&"]?(?:sig(?:nature)?|x-amz-[a-z-]{1,60}|token|access_token)"?\s*[=:]\s*"?)[^&"\s\\]+/gi,
       '$1[redacted]',
     );
     // A record is kept, and shown to others: it tells nobody's address.
     shown = shown.replace(/[^\s"'@<>,;:]{1,64}@[^\s"'@<>,;:]{1,253}\.[a-z]{2,24}/gi, '[e-mail]');
     return shown.length > shownCharacters
-      ? `${shown.slice(0, shownCharacters)} ... (${shown.length} characters)`
+      ? `${shown.slice(0, shownCharacters)} ... (${text.length} characters)`
       : shown;
   }
 }
@@ -365,7 +368,9 @@ function exchange(address: string, request: RawRequest, timeoutMs: number): Prom
         const done = () =>
           size > maxBodyBytes
             ? lost(new Error(`its answer has more than ${maxBodyBytes} bytes`))
-            : resolve({ status: res.statusCode ?? 0, headers: headersOf(res), body: Buffer.concat(parts) });
+            : !res.complete
+              ? lost(new Error('its answer was cut'))
+              : resolve({ status: res.statusCode ?? 0, headers: headersOf(res), body: Buffer.concat(parts) });
         res.once('close', done);
       },
     );

@@ -4,10 +4,14 @@ import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { answerOf } from '../../src/commands/connect/dialogue.ts';
+import { answerOf, questionLines, withEscapes } from '../../src/commands/connect/dialogue.ts';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { deliver } from '../../src/commands/connect/deliver.ts';
 import { namesIn } from '../../src/commands/connect/learn-refusal.ts';
-import { LearnedProfile, moduleOf } from '../../src/commands/connect/learned-profile.ts';
+import { isModuleOf, LearnedProfile, moduleOf } from '../../src/commands/connect/learned-profile.ts';
 import { PlatformPlace } from '../../src/commands/connect/platform-place.ts';
 import { readRecording } from '../../src/commands/connect/recording.ts';
 import { walk } from '../../src/commands/connect/walk.ts';
@@ -150,6 +154,132 @@ test('a recording offers places and constants, and no token', async () => {
   await expect(readRecording(path, 'https://p.example')).rejects.toThrow('must be a HAR file');
 });
 
+describe('a platform with ideas of its own', () => {
+  const secret = { key: 'contract-key-0123456789abcdef', token: 'tokB-9gwjcc7k' };
+  const dangerous = '\u001b]0;owned\u0007\u009b31m';
+
+  /** Answers in an envelope with a status of its own, refuses in Spring's way, and names key and token wherever it can. */
+  async function rudePlatform() {
+    const seen: string[] = [];
+    let isApproved = false;
+    const server = createServer((req, res) => {
+      const parts: Buffer[] = [];
+      req.on('data', (part: Buffer) => parts.push(part));
+      req.on('end', () => {
+        const { pathname } = new URL(req.url ?? '/', 'http://rude');
+        seen.push(`${req.method} ${pathname.replaceAll(secret.token, ':token')}`);
+        const body = Buffer.concat(parts).toString('utf8');
+        const answer = (status: number, value: unknown) => {
+          res.writeHead(status, { 'content-type': 'application/json' });
+          res.end(JSON.stringify(value));
+        };
+        const refuse = (status: number, error: string, field?: string) =>
+          answer(status, {
+            ...{ timestamp: '2026-11-30T08:00:00Z', status, error, path: req.url },
+            ...(field !== undefined && { errors: [{ field, message: `${field} must not be sent ${dangerous}` }] }),
+          });
+        if (req.headers['authorization'] !== `Apikey ${secret.key}`)
+          return req.headers['authorization'] ? refuse(400, 'Malformed JWT') : refuse(401, 'Unauthorized');
+        if (!pathname.includes(secret.token)) return refuse(404, 'No such session');
+        const whole = (data: unknown) => answer(200, { status: 'success', progress: 0, data });
+        if (pathname.endsWith('/detail'))
+          return whole({ [secret.key]: 'x', id: 7, note: secret.token, email: dangerous });
+        if (pathname.endsWith('/renew')) return whole({});
+        if (pathname.includes('/operation/') && req.method === 'POST') return whole({ ref: 12 });
+        if (pathname.includes('/operation/')) return whole({ verdict: isApproved ? 'GRANTED' : 'PENDING' });
+        if (pathname.endsWith('/initiate')) return whole({ upload: 'u1', handle: 'k1' });
+        if (pathname.endsWith('/chunk')) return whole({});
+        if (body.includes('acquisitionDate')) return refuse(422, 'Unprocessable', 'acquisitionDate');
+        return whole({ file: { id: 'f1' } });
+      });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    cleanUpLater(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}`, seen, approve: () => void (isApproved = true) };
+  }
+
+  test('is learned without a wrong word, an endless try or a secret on the screen', { timeout: 30_000 }, async () => {
+    const platform = await rudePlatform();
+    const file = join(await testFolder(), 'profile.json');
+    const answers: Record<string, string> = {
+      apiKey: 'Authorization: Apikey',
+      'calls.userDetail.response.id': 'data.id',
+      'calls.createOperation.response.operationId': 'data.ref',
+      'calls.getOperation.response.status.values.success': 'elsewhere',
+      'calls.getOperation.response.status': 'data.verdict',
+      'calls.getOperation.response.status.values.PENDING': 'REQUESTED',
+      'calls.getOperation.response.status.values.GRANTED': 'APPROVED',
+      'calls.initiateUpload.response.uploadId': 'data.upload',
+      'calls.initiateUpload.response.key': 'data.handle',
+      'calls.completeUpload.response.fileId': 'data.file.id',
+    };
+    const shown: string[] = [];
+    const dialogue = answering(
+      { name: 'rude' },
+      {
+        others: new Proxy(answers, {
+          get: (all, about: string) =>
+            all[about] ?? (about.startsWith('calls.') && about.includes('.response.') ? 'none' : undefined),
+        }),
+        onSay: (line) => {
+          if (line.startsWith('Approve')) platform.approve();
+        },
+      },
+    );
+    const ask = dialogue.ask.bind(dialogue);
+    dialogue.ask = (question) => {
+      shown.push(...questionLines(question));
+      return ask(question);
+    };
+    const learned = new LearnedProfile({ name: 'rude' }, file, 'marketplace-app-kit');
+    const place = new PlatformPlace({
+      url: platform.url,
+      apiKey: secret.key,
+      token: secret.token,
+      pace: unpaced,
+      learned,
+      dialogue,
+    });
+    await walk(place).catch((error: unknown) => {
+      throw new Error(dialogue.lines.join('\n'), { cause: error });
+    });
+    const { changes } = place.learned;
+    expect(changes.apiKey).toEqual({ header: 'Authorization', prefix: 'Apikey ' });
+    expect(changes.refusedFields).toEqual(['acquisitionDate']);
+    expect(changes.calls?.getOperation?.response?.['status']).toEqual({
+      name: 'data.verdict',
+      values: { REQUESTED: 'PENDING', APPROVED: 'GRANTED' },
+    });
+    expect(changes.calls?.completeUpload?.response?.['fileId']).toBe('data.file.id');
+    expect(platform.seen.filter((call) => call.endsWith('/upload/complete'))).toHaveLength(2);
+    const all = [...dialogue.lines, ...shown, await readFile(file, 'utf8')].join('\n');
+    expect(all.includes(secret.key) || all.includes(secret.token)).toBe(false);
+    expect(withEscapes(all)).not.toMatch(/(?!\n)\p{Cc}/u);
+  });
+});
+
+test.each([
+  [
+    'an app',
+    "import { defineApp } from '../index.ts';\nexport default defineApp({ profile: wireProfile({ name: 'a' }) });",
+  ],
+  [
+    'code',
+    "import { wireProfile } from '../index.ts';\nconst base = '/v2';\nexport default wireProfile({ name: 'a', calls: { userDetail: { path: `${base}/:token` } } });",
+  ],
+  ['a comment', "import { wireProfile } from '../index.ts';\nexport default wireProfile({ name: 'a' }); // ours"],
+])('a file with %s is not one that connect may write', (_, text) => {
+  expect(isModuleOf(text, { name: 'a' })).toBe(false);
+});
+test('a file of data is, in other quotes and on other lines', () => {
+  expect(
+    isModuleOf('import { wireProfile } from "../index.ts";\n\nexport default wireProfile({ name: "a" });', {
+      name: 'a',
+    }),
+  ).toBe(true);
+});
+
 describe('the command', () => {
   async function connect(
     args: readonly string[],
@@ -192,8 +322,11 @@ describe('the command', () => {
     const { token } = await sandbox.launch();
     const out = join(await testFolder(), 'profile.json');
     const env = { PLATFORM_API_KEY: 'a-wrong-key-of-this-platform', PLATFORM_TOKEN: token };
-    const { code, text } = await connect(['--platform', sandbox.url, '--out', out], { env, lines: '\n' });
-    expect([code, text]).toEqual([1, expect.stringContaining('the platform refuses the API key or the token (403)')]);
+    const { code, text } = await connect(['--platform', sandbox.url, '--out', out], { env, lines: '\n5\n' });
+    expect([code, text]).toEqual([
+      1,
+      expect.stringContaining('the platform refuses the request; check the permissions of the API key'),
+    ]);
     expect(text).not.toContain('a-wrong-key');
   });
 

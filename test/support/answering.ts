@@ -23,7 +23,7 @@ export function answering(
     },
     ask(question) {
       asked.push(question);
-      const typed = others[question.about] ?? fromDocuments(documents, question.about) ?? '';
+      const typed = others[question.about] ?? fromDocuments(documents, question) ?? '';
       const answer = answerOf(question, typed);
       const problem = answer === null ? `${JSON.stringify(typed)} is no answer` : question.check?.(answer);
       if (answer === null || problem != null)
@@ -36,7 +36,8 @@ export function answering(
 
 const isCall = (name: string): name is WireCallName => wireCallNames.some((call) => call === name);
 
-function fromDocuments(documents: WireChanges, about: string): string | undefined {
+function fromDocuments(documents: WireChanges, { about, choices: offered = [] }: Question): string | undefined {
+  const choices = offered.map(({ value }) => value);
   const [place = '', name = '', ...rest] = about.split(/\.(?=[a-zA-Z])|(?=:)/);
   if (place === 'apiKey')
     return documents.apiKey && `${documents.apiKey.header}: ${documents.apiKey.prefix?.trim() ?? ''}`;
@@ -71,8 +72,12 @@ function fromDocuments(documents: WireChanges, about: string): string | undefine
   }
   if (part === 'response') {
     const change = changes.response?.[field];
-    return typeof change === 'object' ? (change.join?.join('+') ?? change.name) : change;
+    const name = typeof change === 'object' ? (change.join?.join('+') ?? change.name) : change;
+    // An answer before the result has not all of the fields.
+    return name !== undefined && !name.includes('+') && !choices.includes(name) ? undefined : name;
   }
+  const moved = changes.request?.[about.split('.request.')[1] ?? ''];
+  if (typeof moved === 'object') return `${moved.in} ${moved.name}`;
   if (about.includes('.constants.')) {
     const value = changes.constants?.[about.split('.constants.')[1] ?? ''];
     return value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value);

@@ -11,7 +11,8 @@ export const foreignProfile = {
   },
   calls: {
     userDetail: {
-      path: '/v2/sessions/:token/user',
+      path: '/v2/me',
+      request: { token: { in: 'header', name: 'X-Session' } },
       response: {
         id: 'data.uid',
         email: 'data.mail',

@@ -10,12 +10,11 @@ import { scratchFolder } from '../../files/index.ts';
 import { serve } from '../../server/index.ts';
 import { openLaunch } from '../../testing/app-session.ts';
 import { confine } from '../confine.ts';
+import { trialRun } from '../trial-run.ts';
 import type { PlatformPlace } from './platform-place.ts';
 
 const followEveryMs = 500;
 const size = 128;
-/** The step that computes least. */
-const trialStep = 'cog';
 
 /** Lets the app deliver a file to the platform by the learned profile. Returns the run at its end. */
 export async function deliver(place: PlatformPlace, definition: AppDefinition): Promise<RunView> {
@@ -47,8 +46,7 @@ export async function deliver(place: PlatformPlace, definition: AppDefinition): 
     const launch = new URL('/launch', served.url);
     launch.searchParams.set(profile.launchTokenField, place.token);
     const session = await openLaunch(launch.href);
-    const stepId = (definition.steps.find(({ id }) => id === trialStep) ?? definition.steps[0])?.id;
-    let run = await session.startRun({ stepId, input: { type: 'synthetic', size } });
+    let run = await session.startRun(trialRun(definition, size));
     let shown = '';
     while (!run.isFinal) {
       if (run.state !== shown) place.dialogue.say(sentenceOf(run));

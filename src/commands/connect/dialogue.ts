@@ -41,6 +41,13 @@ export function answerOf({ choices = [], isOpen, preset }: Question, line: strin
   return null;
 }
 
+/** A text whose control characters, which a terminal obeys, are shown as codes. */
+export const withEscapes = (text: string): string =>
+  text.replaceAll(
+    /(?!\n)\p{Cc}|[\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
 /** Lines of a question with numbered choices. The preset is in brackets. */
 export function questionLines({ text, choices = [], preset }: Question): string[] {
   const width = Math.max(0, ...choices.map(({ value }) => value.length));
@@ -55,14 +62,15 @@ export function questionLines({ text, choices = [], preset }: Question): string[
 /** Asks in the terminal, or reads the answers from a pipe, one line each. */
 export function terminalDialogue(): Dialogue & { close(): void } {
   const { stdin, stdout } = process;
-  let isHidden = false;
+  // What is typed before a question, or pasted, may be a secret.
+  let isHidden = true;
   const output = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
       if (!isHidden) stdout.write(chunk);
       done();
     },
   });
-  const lines = createInterface({ input: stdin, output, terminal: stdin.isTTY });
+  const lines = createInterface({ input: stdin, output, terminal: stdin.isTTY, historySize: 0 });
   const typed: string[] = [];
   let isEnded = false;
   let wake = () => {};
@@ -85,19 +93,19 @@ export function terminalDialogue(): Dialogue & { close(): void } {
     return typed.shift() ?? '';
   }
   return {
-    say: (line) => console.log(line),
+    say: (line) => console.log(withEscapes(line)),
     async ask(question) {
-      for (const line of questionLines(question)) console.log(line);
+      for (const line of questionLines(question)) console.log(withEscapes(line));
       for (;;) {
         stdout.write(question.preset === undefined ? '  > ' : `  [${question.preset}] > `);
         isHidden = question.isSecret === true;
         const line = await nextLine();
         if (isHidden || !stdin.isTTY) stdout.write('\n');
-        isHidden = false;
+        isHidden = true;
         const answer = answerOf(question, line);
         const problem = answer === null ? 'choose a number, or write one of the names' : question.check?.(answer);
         if (answer !== null && problem == null) return answer;
-        console.log(`  ${problem}`);
+        console.log(withEscapes(`  ${problem}`));
       }
     },
     close: () => lines.close(),

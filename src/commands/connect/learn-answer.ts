@@ -9,13 +9,15 @@ import {
   type CallChanges,
   type WireCallName,
 } from '../../contract/index.ts';
-import { jsonOf, unreadableReason, type RawAnswer } from '../../drift/facts.ts';
+import { jsonOf, unreadableReason } from '../../drift/facts.ts';
 import { bestOf, leavesOf, type Leaf } from './leaves.ts';
-import type { PlatformPlace } from './platform-place.ts';
+import { learnPath } from './learn-refusal.ts';
+import type { PlatformPlace, SeenAnswer } from './platform-place.ts';
 
 type ResponseChange = NonNullable<CallChanges['response']>[string];
 
 const none = 'none';
+const elsewhere = 'elsewhere';
 /** Fields of objects of the catalog, whose form is a standard. */
 const standard: readonly string[] = ['links', 'geometry', 'bbox', 'message'];
 /** Times below these numbers are no milliseconds since 1970, and no seconds since 1970. */
@@ -28,21 +30,39 @@ export const again = Symbol('again');
  * Learns where the fields of a call stand in a successful answer. Returns what the client reads from it, or `again`.
  * Throws `KitError` if the answer lacks a value that the app needs.
  */
-export async function learnAnswer(place: PlatformPlace, name: WireCallName, answer: RawAnswer): Promise<unknown> {
-  const { learned, dialogue } = place;
+export async function learnAnswer(
+  place: PlatformPlace,
+  name: WireCallName,
+  { answer, body: shownBody, shown }: SeenAnswer,
+): Promise<unknown> {
+  const { learned } = place;
   const head: AnswerHead = { status: answer.status, header: (field) => answer.headers[field] };
   const body = jsonOf(answer) ?? answer.body.toString('utf8');
-  if (await isUnfinished(place, name, answer.status, body)) return again;
+  const fields = wireCalls[name].response;
+  if (
+    fields.length > 0 &&
+    fields[0] !== 'text' &&
+    jsonOf(answer) === undefined &&
+    !interfaceCalls[name]?.needsNoField
+  ) {
+    place.dialogue.say(`  ${answer.status}: ${shown}`);
+    place.dialogue.say('  that is no JSON, so it is no answer of the call');
+    await learnPath(place, name);
+    return again;
+  }
   const needed = neededFields(place, name, body, head);
-  for (const field of wireCalls[name].response) {
-    if (field !== 'text' && !standard.includes(field)) await placeField(place, name, field, body, needed.has(field));
+  for (const field of fields) {
+    if (field !== 'text' && !standard.includes(field))
+      await placeField(place, name, field, { body, shownBody }, needed.has(field));
     learnTime(place, name, field, body);
   }
-  if (name === 'getOperation') await learnWord(place, body);
+  if (await isUnfinished(place, name, answer.status, body)) return again;
+  if (name === 'getOperation') await learnWord(place, { body, shownBody });
   try {
     return learned.profile.calls[name].decode(body, head);
   } catch (error) {
-    dialogue.say(`  the app cannot read the answer: ${unreadableReason(error)}`);
+    place.dialogue.say(`  ${answer.status}: ${shown}`);
+    place.dialogue.say(`  the app cannot read the answer: ${unreadableReason(error)}`);
     throw new KitError(
       'not_connected',
       `${interfaceCalls[name]?.summary}: the answer lacks what the app needs. Write \`decode\` of calls.${name} in code (docs/wire-profile.md)`,
@@ -92,33 +112,45 @@ function fieldAt(changes: CallChanges, field: string, body: unknown): unknown {
   return valueAt(body, name) ?? undefined;
 }
 
+/** A body as it came, and without secrets. */
+interface Bodies {
+  readonly body: unknown;
+  readonly shownBody: unknown;
+}
+
+/** Asks for the place of a field that the answer does not have where the profile looks. `isElsewhere`: what stands there is another one. */
 async function placeField(
   place: PlatformPlace,
   name: WireCallName,
   field: string,
-  body: unknown,
+  { body, shownBody }: Bodies,
   isNeeded: boolean,
+  isElsewhere = false,
 ): Promise<void> {
   const { learned, dialogue } = place;
   const changes = learned.call(name);
-  if (fieldAt(changes, field, body) !== undefined && !isNeeded) return;
-  const leaves = freeLeaves(changes, wireCalls[name].response, body);
+  const found = fieldAt(changes, field, body);
+  // An object where a text must be is none.
+  const isThere = found !== undefined && (!isNeeded || typeof found !== 'object');
+  if (isThere && !isElsewhere) return;
+  const leaves = freeLeaves(changes, isElsewhere ? [] : wireCalls[name].response, shownBody);
   if (leaves.length === 0) return;
-  const best = bestOf(
-    field,
-    leaves.map(({ path }) => path),
-  );
+  const paths = leaves.map(({ path }) => path);
+  const best = bestOf(field, paths);
   const [likely] = best.paths;
-  if (best.likeness === 2 && best.paths.length === 1 && likely !== undefined) {
+  // Below other objects the same name may be that of something else.
+  const isPlain = likely !== undefined && (!likely.includes('.') || isEnveloped(paths));
+  if (best.likeness === 2 && best.paths.length === 1 && isPlain && !isElsewhere) {
     dialogue.say(`  \`${field}\` is ${likely}`);
     return setField(place, name, field, { name: likely });
   }
-  const preset = likely ?? (isNeeded ? undefined : none);
+  const preset = likely ?? (isNeeded || isElsewhere ? undefined : none);
+  const holdsToken = interfaceCalls[name]?.answerHolds === 'token';
   const chosen = await dialogue.ask({
     about: `calls.${name}.response.${field}`,
     text: `Which field is \`${field}\`${meaningOf(name, field)}? Two fields that make one text: a+b.`,
     choices: [
-      ...leaves.map(({ path, value }) => ({ value: path, label: place.shownValue(value) })),
+      ...leaves.map(({ path, value }) => ({ value: path, label: place.shownValue(value, holdsToken) })),
       ...(isNeeded ? [] : [{ value: none, label: 'it is not there' }]),
     ],
     isOpen: true,
@@ -134,11 +166,15 @@ async function placeField(
   setField(place, name, field, others.length > 0 ? { join: [first, ...others] } : { name: first });
 }
 
+/** True if all values of an answer lie in one object, and no deeper. */
+const isEnveloped = (paths: readonly string[]) =>
+  new Set(paths.map((path) => path.split('.')[0])).size === 1 && paths.every((path) => path.split('.').length === 2);
+
 /** A number stands for the choice that has it. */
 const pathOf = (leaves: readonly Leaf[], part: string) =>
   /^\d+$/.test(part.trim()) ? (leaves[Number(part) - 1]?.path ?? part) : part.trim();
 
-/** Values that no field has yet. */
+/** Values that no field has yet. The body is without secrets, so a name that holds one leads nowhere. */
 function freeLeaves(changes: CallChanges, fields: readonly string[], body: unknown): Leaf[] {
   const taken = new Set(
     fields
@@ -177,20 +213,15 @@ function learnTime(place: PlatformPlace, name: WireCallName, field: string, body
 }
 
 /** The word of an operation's status that the profile does not know. */
-async function learnWord({ learned, dialogue }: PlatformPlace, body: unknown): Promise<void> {
-  const changes = learned.call('getOperation');
-  const word = fieldAt(changes, 'status', body);
+async function learnWord(place: PlatformPlace, bodies: Bodies): Promise<void> {
+  const { learned, dialogue } = place;
+  const word = fieldAt(learned.call('getOperation'), 'status', bodies.body);
   if (typeof word !== 'string') return;
-  const { values = {}, ...change } = changeOf(changes, 'status');
-  const known = [...Object.values(values), ...operationStatus.options.filter((status) => !(status in values))];
-  if (
-    known.some(
-      (text) =>
-        text.toLowerCase() === word.toLowerCase() &&
-        (text in values || Object.values(values).includes(text) || text === word),
-    )
-  )
-    return;
+  const { values = {}, ...change } = changeOf(learned.call('getOperation'), 'status');
+  const isKnown =
+    Object.values(values).some((text) => text.toLowerCase() === word.toLowerCase()) ||
+    operationStatus.options.some((status) => status === word && !(status in values));
+  if (isKnown) return;
   const status = await dialogue.ask({
     about: `calls.getOperation.response.status.values.${word}`,
     text: `The operation is ${JSON.stringify(word)}. Which of these does it mean?`,
@@ -199,7 +230,14 @@ async function learnWord({ learned, dialogue }: PlatformPlace, body: unknown): P
       { value: 'APPROVED', label: 'the app may upload' },
       { value: 'REJECTED', label: 'the user said no' },
       { value: 'EXPIRED', label: 'nobody decided in time' },
+      { value: elsewhere, label: 'none: the status of the operation is another field' },
     ],
   });
+  if (status === elsewhere) {
+    await placeField(place, 'getOperation', 'status', bodies, true, true);
+    return learnWord(place, bodies);
+  }
+  const before = values[status];
+  if (before !== undefined) dialogue.say(`  a profile has one word for each: ${JSON.stringify(before)} is replaced`);
   learned.changeCall('getOperation', { response: { status: { ...change, values: { ...values, [status]: word } } } });
 }

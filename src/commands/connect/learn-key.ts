@@ -1,4 +1,4 @@
-import { KitError, type WireChanges } from '../../contract/index.ts';
+import type { WireChanges } from '../../contract/index.ts';
 import type { PlatformPlace, SeenAnswer } from './platform-place.ts';
 
 /** Headers in which platforms take an API key, the usual ones first. */
@@ -15,43 +15,41 @@ const usual: readonly NonNullable<WireChanges['apiKey']>[] = [
 ];
 
 /**
- * Finds the header of the API key by making the refused call with the usual ones, and asks if none fits. Throws `KitError` if
- * the header is right: then key or token are wrong.
+ * Finds the header of the API key by making the refused call with the usual ones, and asks if none fits. Returns false if the
+ * person says that the header is right.
  */
 export async function learnKey(
   place: PlatformPlace,
   { answer, shown }: SeenAnswer,
   sendAgain: () => Promise<SeenAnswer>,
-): Promise<void> {
+): Promise<boolean> {
   const { learned, dialogue } = place;
+  const isNew = learned.changes.apiKey === undefined;
   const before = learned.changes.apiKey;
   dialogue.say(`  ${answer.status}: ${shown}`);
   const isTaken = async (apiKey: NonNullable<WireChanges['apiKey']>) => {
     learned.change({ apiKey });
-    const { status } = (await sendAgain()).answer;
-    return status !== 401 && status !== 403;
+    const { answer: next, body } = await sendAgain();
+    // Another refusal may be about the key too.
+    return (next.status >= 200 && next.status < 300) || (next.status === 404 && body !== undefined);
   };
-  for (const apiKey of usual)
+  for (const apiKey of isNew ? usual : [])
     if (await isTaken(apiKey)) {
       dialogue.say(`  the key goes into the header ${apiKey.header}, as "${apiKey.prefix ?? ''}KEY"`);
-      return;
+      return true;
     }
   learned.change({ apiKey: before });
   for (;;) {
     const line = await dialogue.ask({
       about: 'apiKey',
-      text: 'The platform refuses the key in every usual header. Which header takes it? Write HEADER: or HEADER: PREFIX, such as Authorization: Bearer. An empty line if the header is right.',
+      text: 'The platform refuses the call with the key in every usual header. Which header takes it? Write HEADER: or HEADER: PREFIX, such as Authorization: Bearer. An empty line if the header is right, or the path is another one.',
       preset: 'right',
       check: (text) =>
         text === 'right' || /^[\w-]+:.{0,100}$/.test(text) ? null : 'write the name of a header with a colon',
     });
-    if (line === 'right')
-      throw new KitError(
-        'not_connected',
-        `the platform refuses the API key or the token (${answer.status}): check the key, and launch the app again for a fresh token`,
-      );
+    if (line === 'right') return false;
     const [, header = '', prefix = ''] = /^([\w-]+): *(.*)$/.exec(line) ?? [];
-    if (await isTaken({ header, ...(prefix !== '' && { prefix: `${prefix} ` }) })) return;
+    if (await isTaken({ header, ...(prefix !== '' && { prefix: `${prefix} ` }) })) return true;
     learned.change({ apiKey: before });
     dialogue.say('  the platform refuses it there too');
   }

@@ -9,8 +9,8 @@ import {
   type CallChanges,
   type WireCallName,
 } from '../../contract/index.ts';
-import { jsonOf, type RawAnswer } from '../../drift/facts.ts';
-import { bestOf } from './leaves.ts';
+import type { RawAnswer } from '../../drift/facts.ts';
+import { bestOf, isFieldName } from './leaves.ts';
 import type { PlatformPlace, SeenAnswer } from './platform-place.ts';
 
 const stop = 'stop';
@@ -22,36 +22,41 @@ const methods = ['GET', 'POST', 'PUT', 'PATCH'] as const;
 export async function learnRefusal(
   place: PlatformPlace,
   name: WireCallName,
-  { answer, shown }: SeenAnswer,
+  { answer, body, shown }: SeenAnswer,
+  isShown = false,
 ): Promise<void> {
   const { dialogue, learned } = place;
-  dialogue.say(`  ${answer.status}: ${shown === '' ? '(no body)' : shown}`);
-  if (answer.status >= 500) throw refused(name, answer, 'try again when the platform is well');
-  if (answer.status === 401 || answer.status === 403)
-    throw refused(name, answer, 'check the permissions of the API key and launch the app again for a fresh token');
+  const location = answer.headers['location'];
+  if (!isShown)
+    dialogue.say(
+      `  ${answer.status}: ${shown === '' ? '(no body)' : shown}${location === undefined ? '' : ` (Location: ${location})`}`,
+    );
   const method = allowedMethod(place, name, answer);
   if (method !== null) {
     dialogue.say(`  the method is ${method}`);
     return learned.changeCall(name, { method });
   }
-  const body = jsonOf(answer);
   if (hasParts(name) && expectsZero(place, body)) {
     dialogue.say('  parts are counted from 0');
     return learned.change({ limits: { ...learned.changes.limits, firstPartNumber: 0 } });
   }
   if (answer.status === 404 || answer.status === 405) return learnPath(place, name);
+  const isOfBody = answer.status === 400 || answer.status === 409 || answer.status === 415 || answer.status === 422;
   const sent = sentNames(place, name);
-  const named = namesIn(body);
+  const named = isOfBody ? namesIn(body) : [];
   const wanted = named.find(({ path }) => !sent.includes(path));
   if (wanted) return learnField(place, name, wanted);
   const unwanted = completionFields.find((field) => named.some(({ path }) => path === nameOf(place, name, field)));
   if (isCompletion(name) && unwanted) return leaveOut(place, name, unwanted);
-  return learnOtherwise(place, name);
+  return learnOtherwise(place, name, isOfBody ? null : adviceFor(answer));
 }
 
-function refused(name: WireCallName, { status }: RawAnswer, advice: string): KitError {
-  return new KitError('not_connected', `${interfaceCalls[name]?.summary}: the platform answers ${status}; ${advice}`);
-}
+const adviceFor = ({ status }: RawAnswer) =>
+  status === 401 || status === 403
+    ? 'check the permissions of the API key, and launch the app again for a fresh token'
+    : status >= 500
+      ? 'try again when the platform is well'
+      : 'ask its operator what the call takes';
 
 function allowedMethod(place: PlatformPlace, name: WireCallName, answer: RawAnswer) {
   const allowed = (answer.headers['allow'] ?? '').split(',').map((part) => part.trim().toUpperCase());
@@ -82,9 +87,13 @@ function sentNames({ learned }: PlatformPlace, name: WireCallName): string[] {
   ];
 }
 
+const places = ['header', 'query', 'body'] as const;
+
 interface NamedField {
   readonly path: string;
   readonly message: string;
+  /** Part of the request, if the error says so. */
+  readonly place?: (typeof places)[number] | undefined;
 }
 
 const namePattern = '[A-Za-z_][\\w.-]{0,63}';
@@ -105,7 +114,9 @@ const deepestError = 6;
 export function namesIn(body: unknown, depth = 0): NamedField[] {
   if (typeof body === 'string')
     return sentences.flatMap((sentence) =>
-      [...body.matchAll(sentence)].flatMap(([, path = '']) => (path === 'field' ? [] : [{ path, message: body }])),
+      [...body.matchAll(sentence)].flatMap(([, path = '']) =>
+        path === 'field' || !isFieldName(path) ? [] : [{ path, message: body }],
+      ),
     );
   if (body === null || typeof body !== 'object' || depth > deepestError) return [];
   const fields = new Map<string, unknown>(Object.entries(body));
@@ -115,26 +126,59 @@ export function namesIn(body: unknown, depth = 0): NamedField[] {
   const location = fields.get('loc');
   const path = textOf(placeNames) ?? (Array.isArray(location) ? location.slice(1).join('.') : '');
   const message = textOf(messageNames) ?? '';
+  // An address of the request is no name of a field.
+  const name = /^(https?:|\/.*\/.*\/)/.test(path) ? '' : path.replace(/^[/#.]+/, '').replaceAll('/', '.');
+  const isName = name !== '' && name.split('.').every(isFieldName);
+  const place = Array.isArray(location) ? String(location[0]) : '';
   const named =
-    path === '' || message === '' ? [] : [{ path: path.replace(/^[/#.]+/, '').replaceAll('/', '.'), message }];
+    isName && message !== '' ? [{ path: name, message, place: places.find((known) => known === place) }] : [];
   return [...named, ...[...fields.values()].flatMap((member) => namesIn(member, depth + 1))];
 }
 
-async function learnPath(place: PlatformPlace, name: WireCallName): Promise<void> {
+/** Asks for the path of a call, and for the place of values that no longer stand in it. */
+export async function learnPath(place: PlatformPlace, name: WireCallName): Promise<void> {
   const { learned, dialogue } = place;
   const form = changedForm(name, learned.call(name));
-  const takes = [...Object.keys(wireCalls[name].request), ...wireCalls[name].extra];
+  const { request, extra } = wireCalls[name];
+  const takes = [...Object.keys(request), ...extra].map((field) => `:${field}`).join(' ');
   const places = place.recording.placesOf(name).filter((other) => other !== `${form.method} ${form.path}`);
+  const inPath = form.fields.filter((field) => request[field.field] === 'path').map(({ field }) => field);
+  const lostFrom = ({ path = '' }: CallChanges) =>
+    inPath.filter((field) => !path.split('/').includes(`:${field}`) && !isElsewhere(learned.call(name), field));
   const answer = await dialogue.ask({
     about: `calls.${name}.path`,
-    text: `${interfaceCalls[name]?.summary} is not at ${form.method} ${form.path}. Where is it? Write PATH or METHOD PATH, with :name for a value (${takes.map((field) => `:${field}`).join(' ')}), or ${stop}.`,
+    text: `${interfaceCalls[name]?.summary} is not at ${form.method} ${form.path}. Where is it? Write PATH or METHOD PATH, with :name for a value (${takes}), or ${stop}.`,
     choices: places.map((value) => ({ value, label: 'in the recording' })),
     isOpen: true,
-    check: (line) => (line === stop ? null : learned.problemOf(name, placeIn(line, form.method))),
+    check(line) {
+      if (line === stop) return null;
+      const changes = placeIn(line, form.method);
+      const moved = Object.fromEntries(
+        lostFrom(changes).map((field) => [field, { in: 'query', name: field }] as const),
+      );
+      return learned.problemOf(name, { ...changes, request: moved });
+    },
   });
   if (answer === stop)
     throw new KitError('not_connected', `${interfaceCalls[name]?.summary}: the platform has no such call`);
-  learned.changeCall(name, placeIn(answer, form.method));
+  const changes = placeIn(answer, form.method);
+  const moved: NonNullable<CallChanges['request']> = {};
+  for (const field of lostFrom(changes)) {
+    const line = await dialogue.ask({
+      about: `calls.${name}.request.${field}`,
+      text: `The path has no :${field}. Where does the platform take it? Write query NAME or header NAME.`,
+      check: (text) => (placeOf(text) ? null : `write query or header, and its name there, such as query ${field}`),
+    });
+    moved[field] = placeOf(line) ?? field;
+  }
+  learned.changeCall(name, { ...changes, ...(Object.keys(moved).length > 0 && { request: moved }) });
+}
+
+const isElsewhere = ({ request }: CallChanges, field: string) => typeof request?.[field] === 'object';
+
+function placeOf(line: string): { in: 'query' | 'header'; name: string } | null {
+  const [, place, name = ''] = /^(query|header) +(\S+)$/.exec(line.trim()) ?? [];
+  return (place === 'query' || place === 'header') && isFieldName(name) ? { in: place, name } : null;
 }
 
 function placeIn(line: string, now: string): CallChanges {
@@ -144,7 +188,11 @@ function placeIn(line: string, now: string): CallChanges {
 }
 
 /** A field that the platform misses is one of ours under another name, or has a value that never changes. */
-async function learnField(place: PlatformPlace, name: WireCallName, { path, message }: NamedField): Promise<void> {
+async function learnField(
+  place: PlatformPlace,
+  name: WireCallName,
+  { path, message, place: part }: NamedField,
+): Promise<void> {
   const { learned, dialogue } = place;
   const form = changedForm(name, learned.call(name));
   const fields = [...new Set([...form.fields.map(({ field }) => field), ...wireCalls[name].extra])].filter(
@@ -160,12 +208,14 @@ async function learnField(place: PlatformPlace, name: WireCallName, { path, mess
     choices: [
       ...fields.map((field) => ({ value: field, label: `our \`${field}\`` })),
       ...(form.file === null ? [] : [{ value: 'the file', label: 'the part with the bytes of the file' }]),
+      ...(part === 'header' || path.includes('-') ? [{ value: 'the API key', label: 'the key of your app' }] : []),
       { value: constant, label: 'a value that is always the same' },
       { value: otherwise, label: 'something else' },
     ],
     ...(likely !== undefined && { preset: likely }),
   });
-  if (chosen === otherwise) return learnOtherwise(place, name);
+  if (chosen === otherwise) return learnOtherwise(place, name, null);
+  if (chosen === 'the API key') return learned.change({ apiKey: { header: path } });
   if (chosen === 'the file') return learned.changeCall(name, { file: path });
   if (chosen === constant) return learnConstant(place, name, path, message);
   const before = wireCalls[name].request[chosen] ?? 'body';
@@ -206,22 +256,22 @@ async function leaveOut(
     ],
     preset: 'yes',
   });
-  if (answer === 'no') return learnOtherwise(place, name);
-  learned.change({ refusedFields: [...(learned.changes.refusedFields ?? []), field] });
+  if (answer === 'no') return learnOtherwise(place, name, null);
+  learned.change({ refusedFields: [...new Set([...(learned.changes.refusedFields ?? []), field])] });
 }
 
-/** The error does not say enough: the person does. */
-async function learnOtherwise(place: PlatformPlace, name: WireCallName): Promise<void> {
+/** The error does not say enough: the person does. `advice`: how to go on if nothing of the request is wrong; null if something is. */
+async function learnOtherwise(place: PlatformPlace, name: WireCallName, advice: string | null): Promise<void> {
   const { learned, dialogue } = place;
-  const form = changedForm(name, learned.call(name));
-  const hasFile = form.file !== null;
+  const hasFile = changedForm(name, learned.call(name)).file !== null;
   const what = await dialogue.ask({
     about: `calls.${name}`,
-    text: 'What is different there?',
+    text: advice === null ? 'What is different there?' : `What now? (${advice})`,
     choices: [
+      ...(advice === null ? [] : [{ value: 'again', label: 'make the call again' }]),
+      { value: 'path', label: 'the path or the method is another' },
       { value: 'field', label: 'a field has another name' },
       { value: constant, label: 'a field with a value that is always the same is missing' },
-      { value: 'path', label: 'the path or the method' },
       ...(hasFile
         ? [
             { value: 'raw', label: 'the body is the bytes of the file alone' },
@@ -232,7 +282,13 @@ async function learnOtherwise(place: PlatformPlace, name: WireCallName): Promise
       { value: stop, label: 'I do not know' },
     ],
   });
-  const nameFor = (about: string, text: string) => dialogue.ask({ about, text });
+  const nameFor = (about: string, text: string) =>
+    dialogue.ask({
+      about,
+      text,
+      check: (line) => (line.split('.').every(isFieldName) ? null : 'must be the name of a field'),
+    });
+  if (what === 'again') return;
   if (what === 'path') return learnPath(place, name);
   if (what === 'raw') return learned.changeCall(name, { body: 'raw' });
   if (what === 'from-0') return learned.change({ limits: { ...learned.changes.limits, firstPartNumber: 0 } });
@@ -249,6 +305,6 @@ async function learnOtherwise(place: PlatformPlace, name: WireCallName): Promise
   }
   throw new KitError(
     'not_connected',
-    `${interfaceCalls[name]?.summary}: the platform refuses the request. Ask its operator what the call takes, then run connect again: what it has learned is kept`,
+    `${interfaceCalls[name]?.summary}: the platform refuses the request; ${advice ?? 'ask its operator what the call takes'}, then run connect again`,
   );
 }

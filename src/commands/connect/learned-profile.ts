@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { existsSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import {
   readWireChanges,
   wireProfile,
@@ -13,6 +13,7 @@ export class LearnedProfile {
   #changes: WireChanges;
   readonly #file: string;
   readonly #importedFrom: string;
+  #isSaved = true;
 
   /** `file`: where the profile is written, as JSON if its name ends so. `importedFrom`: module of `wireProfile` in a file of code. */
   constructor(changes: WireChanges, file: string, importedFrom: string) {
@@ -33,6 +34,7 @@ export class LearnedProfile {
   change(changes: Partial<WireChanges>): void {
     const merged = Object.entries({ ...this.#changes, ...changes }).filter(([, value]) => value !== undefined);
     this.#changes = readWireChanges(Object.fromEntries(merged));
+    this.#isSaved = false;
   }
 
   call(name: WireCallName): CallChanges {
@@ -50,26 +52,38 @@ export class LearnedProfile {
 
   /** What is wrong with changes of a call, in words; null if nothing is. */
   problemOf(name: WireCallName, changes: CallChanges): string | null {
-    const before = this.#changes;
+    const [before, isSaved] = [this.#changes, this.#isSaved];
     try {
       this.changeCall(name, changes);
       return null;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     } finally {
-      this.#changes = before;
+      [this.#changes, this.#isSaved] = [before, isSaved];
     }
   }
 
-  /** Writes the profile whole or not at all. */
-  async save(): Promise<void> {
+  /** Writes the profile whole or not at all, unless nothing has changed. Returns the file, if it holds what was learned. */
+  save(): string | null {
+    if (this.#isSaved) return existsSync(this.#file) ? this.#file : null;
     const text = this.#file.endsWith('.json')
       ? `${JSON.stringify(this.#changes, null, 2)}\n`
       : moduleOf(this.#changes, this.#importedFrom);
     const beside = `${this.#file}.new`;
-    await writeFile(beside, text);
-    await rename(beside, this.#file);
+    writeFileSync(beside, text);
+    // A link leads to the file that is written.
+    renameSync(beside, existsSync(this.#file) ? realpathSync(this.#file) : this.#file);
+    this.#isSaved = true;
+    return this.#file;
   }
+}
+
+/** True if a module is one that `moduleOf` could have written: data alone, without comments of the user's that would be lost. */
+export function isModuleOf(text: string, changes: WireChanges): boolean {
+  const plain = (code: string) =>
+    code.replace(/\/\*\* Differences of your platform[^]*?\*\//, '').replaceAll(/[\s"';,\\]/g, '');
+  const importedFrom = /from ['"]([^'"]+)['"]/.exec(text)?.[1] ?? '';
+  return plain(text) === plain(moduleOf(changes, importedFrom));
 }
 
 /** The profile as a module. */

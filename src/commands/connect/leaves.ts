@@ -14,7 +14,7 @@ export function leavesOf(value: unknown, prefix = '', depth = 0): Leaf[] {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return [];
   return Object.entries(value)
     .flatMap(([name, member]: [string, unknown]): Leaf[] => {
-      if (name.includes('.')) return [];
+      if (!isFieldName(name)) return [];
       const path = prefix === '' ? name : `${prefix}.${name}`;
       if (member !== null && typeof member === 'object' && !Array.isArray(member) && depth < deepest)
         return leavesOf(member, path, depth + 1);
@@ -22,6 +22,10 @@ export function leavesOf(value: unknown, prefix = '', depth = 0): Leaf[] {
     })
     .slice(0, mostLeaves);
 }
+
+/** True for a name that a profile can hold: no path, and no redacted one. */
+export const isFieldName = (name: string): boolean =>
+  /^[^\s/?#&=.\p{Cc}]{1,200}$/u.test(name) && name !== '__proto__' && !name.includes('[redacted]');
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 const lastOf = (path: string) => path.split('.').at(-1) ?? path;
@@ -60,7 +64,7 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
 export function likeness(field: string, path: string): 0 | 1 | 2 {
   const name = plain(lastOf(path));
   if (name === plain(field)) return 2;
-  return (synonyms[field] ?? []).some((other) => plain(other) === name) ? 1 : 0;
+  return (Object.hasOwn(synonyms, field) ? (synonyms[field] ?? []) : []).some((other) => plain(other) === name) ? 1 : 0;
 }
 
 /** The paths that fit a field best. */

@@ -1,29 +1,37 @@
-import type { WireCallName, WireProfile } from '../../contract/index.ts';
-import type { RawAnswer } from '../../drift/facts.ts';
-import { Conversation, type Pace } from '../../drift/target.ts';
-import type { Dialogue } from './dialogue.ts';
+import { KitError, type WireCallName, type WireProfile } from '../../contract/index.ts';
+import { jsonOf, type RawAnswer } from '../../drift/facts.ts';
+import { Conversation, NotObserved, type Pace } from '../../drift/target.ts';
+import { withEscapes, type Dialogue, type Question } from './dialogue.ts';
 import type { LearnedProfile } from './learned-profile.ts';
 import { noRecording, type Recording } from './recording.ts';
 
-/** One answer, with a text of it that holds no secret. */
+/** One answer. */
 export interface SeenAnswer {
+  /** As it came. It may hold secrets. */
   readonly answer: RawAnswer;
+  /** Its JSON without the secrets that are known; undefined if it has none. */
+  readonly body: unknown;
+  /** Its text without secrets. */
   readonly shown: string;
 }
 
-/** The platform that is connected, and what is known of it. */
+const hidden = '[redacted]';
+/** Longest part of a body in which secrets are looked for, in characters. */
+const mostSearched = 200_000;
+
+/** The platform that is connected, and what is known of it. Nothing that is said or asked here holds the key or the token. */
 export class PlatformPlace {
   readonly url: string;
+  readonly apiKey: string;
   readonly learned: LearnedProfile;
-  readonly dialogue: Dialogue;
   /** Requests of another client, for suggestions. */
   readonly recording: Recording;
-  /** The identity token that holds now. */
-  token: string;
+  readonly dialogue: Dialogue;
   /** True when the platform has taken the key. */
   isKeyKnown = false;
-  readonly #apiKey: string;
-  readonly #pace: Pace;
+  readonly #conversation: Conversation;
+  readonly #secrets = new Set<string>();
+  #token = '';
 
   constructor(given: {
     readonly url: string;
@@ -35,13 +43,35 @@ export class PlatformPlace {
     /** Default: none. */
     readonly recording?: Recording;
   }) {
-    ({ url: this.url, token: this.token, learned: this.learned, dialogue: this.dialogue } = given);
-    [this.#apiKey, this.#pace] = [given.apiKey, given.pace];
-    this.recording = given.recording ?? noRecording;
+    ({ url: this.url, apiKey: this.apiKey, learned: this.learned } = given);
+    const { recording = noRecording, dialogue, learned } = given;
+    this.recording = recording;
+    this.dialogue = {
+      say: (line) => dialogue.say(this.redacted(line)),
+      ask: (question) => dialogue.ask(this.#redactedQuestion(question)),
+    };
+    // One conversation, because it keeps the pace.
+    this.#conversation = new Conversation({
+      ...{ url: given.url, apiKey: given.apiKey, pace: given.pace },
+      get profile() {
+        return learned.profile;
+      },
+      token: () => Promise.resolve(this.token),
+      approve: () => Promise.resolve(),
+    });
+    this.#secrets.add(given.apiKey);
+    this.token = given.token;
   }
 
-  get apiKey(): string {
-    return this.#apiKey;
+  /** The identity token that holds now. */
+  get token(): string {
+    return this.#token;
+  }
+
+  set token(token: string) {
+    this.#token = token;
+    this.#secrets.add(token);
+    this.#conversation.hide(token);
   }
 
   /** Makes a call as the profile writes it by now. Throws `KitError` if nothing answers. */
@@ -49,25 +79,47 @@ export class PlatformPlace {
     name: Name,
     input: Parameters<WireProfile['calls'][Name]['encode']>[0],
   ): Promise<SeenAnswer> {
-    const conversation = new Conversation({
-      url: this.url,
-      apiKey: this.#apiKey,
-      profile: this.learned.profile,
-      pace: this.#pace,
-      token: () => Promise.resolve(this.token),
-      approve: () => Promise.resolve(),
+    const { exchanges } = this.#conversation;
+    exchanges.length = 0;
+    const answer = await this.#conversation.call(name, name, input).catch((error: unknown) => {
+      if (error instanceof NotObserved) throw new KitError('platform_away', error.message);
+      throw error;
     });
-    conversation.hide(this.token);
-    const answer = await conversation.call(name, name, input);
-    const exchange = conversation.exchanges.find(({ method }) => method !== '');
-    return { answer, shown: exchange?.responseBody ?? '' };
+    const exchange = exchanges.find(({ method }) => method !== '');
+    const text = this.redacted(answer.body.subarray(0, mostSearched).toString('utf8'));
+    const body = answer.body.length > mostSearched ? undefined : jsonOf({ ...answer, body: Buffer.from(text) });
+    return { answer, body, shown: this.redacted(exchange?.responseBody ?? '') };
   }
 
-  /** A text of an answer on the screen: a long one may be a token. */
-  shownValue(value: unknown): string {
+  /** A text without key and token, and without characters that a terminal obeys. */
+  redacted(text: string): string {
+    let shown = text;
+    for (const secret of this.#secrets)
+      for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')])
+        shown = shown.replaceAll(form, hidden);
+    return shown;
+  }
+
+  #redactedQuestion(question: Question): Question {
+    return {
+      ...question,
+      text: this.redacted(question.text),
+      // A value that holds a secret can be no name.
+      ...(question.choices && {
+        choices: question.choices
+          .filter(({ value }) => value === this.redacted(value) && value === withEscapes(value))
+          .map(({ value, label }) => ({ value, label: this.redacted(label) })),
+      }),
+      check: (answer) =>
+        answer === this.redacted(answer) ? (question.check?.(answer) ?? null) : 'it holds the key or the token',
+    };
+  }
+
+  /** A value of an answer on the screen: a long one may be a token. */
+  shownValue(value: unknown, holdsToken = false): string {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    const isSecret = text.includes(this.token) || text.includes(this.#apiKey);
-    if (isSecret || text.length > 60) return `(${text.length} characters)`;
+    if (text.length > 60 || (holdsToken && typeof value === 'string' && Number.isNaN(Date.parse(value))))
+      return `(${text.length} characters)`;
     return typeof value === 'string' && value.length >= 24 && Number.isNaN(Date.parse(value)) && !value.includes(' ')
       ? `(a text of ${value.length} characters)`
       : text;

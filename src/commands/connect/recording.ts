@@ -16,7 +16,7 @@ const har = z.object({
               text: z.string().optional(),
               params: z.array(z.object({ name: z.string(), value: z.string().optional() })).optional(),
             })
-            .optional(),
+            .nullish(),
         }),
       }),
     ),
@@ -36,17 +36,18 @@ export const noRecording: Recording = { placesOf: () => [], constantOf: () => un
 /** Reads the requests to a platform from a HAR file, as a browser exports it. Throws `KitError`. */
 export async function readRecording(file: string, platformUrl: string): Promise<Recording> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new KitError('bad_arguments', `--from ${file} cannot be read (${codeOf(error)})`);
+    throw new KitError('bad_arguments', `--from ${file} cannot be read (${codeOf(error) ?? 'it is too large'})`);
   });
-  const read = har.safeParse(jsonOf(text));
+  const read = har.safeParse(jsonOf(text.replace(/^\ufeff/, '')));
   if (!read.success)
     throw new KitError(
       'bad_arguments',
       `--from ${file} must be a HAR file: export it in the network panel of a browser`,
     );
+  const base = new URL(platformUrl).href.replace(/\/+$/, '');
   const requests = read.data.log.entries
     .map(({ request }) => request)
-    .filter(({ url }) => url.startsWith(`${platformUrl}/`));
+    .filter(({ method, url }) => isOf(base, url) && methods.includes(method) && !isPage(url));
   if (requests.length === 0)
     throw new KitError(
       'bad_arguments',
@@ -54,7 +55,7 @@ export async function readRecording(file: string, platformUrl: string): Promise<
     );
   const places = requests.map(({ method, url }) => ({
     method,
-    path: new URL(url).href.slice(platformUrl.length).split(/[?#]/)[0] ?? '',
+    path: new URL(url).href.slice(base.length).split(/[?#]/)[0] ?? '',
   }));
   const token = tokenIn(places.map(({ path }) => path));
   const bodies = requests.map(({ postData }) => fieldsOf(postData));
@@ -71,12 +72,18 @@ export async function readRecording(file: string, platformUrl: string): Promise<
       return [...new Set(named.filter((place) => place !== null))];
     },
     constantOf(field) {
+      if (/pass|secret|token|key|auth|credential/i.test(field)) return undefined;
       const values = new Set(bodies.flatMap((body) => (body.has(field) ? [body.get(field)] : [])));
       const [only] = values;
       return values.size === 1 ? only : undefined;
     },
   };
 }
+
+const methods: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH'];
+const isOf = (base: string, url: string) => URL.canParse(url) && new URL(url).href.startsWith(`${base}/`);
+const isPage = (url: string) =>
+  /\.(?:css|gif|html?|ico|jpe?g|js|map|png|svg|webp|woff2?)$/i.test(new URL(url).pathname);
 
 function jsonOf(text: string): unknown {
   try {
@@ -93,6 +100,7 @@ function fieldsOf(
         readonly text?: string | undefined;
         readonly params?: readonly { name: string; value?: string | undefined }[] | undefined;
       }
+    | null
     | undefined,
 ) {
   const inForm = (data?.params ?? []).map(({ name, value }): [string, string] => [name, value ?? '']);
@@ -103,7 +111,7 @@ function fieldsOf(
   return new Map([...inForm, ...inJson]);
 }
 
-const isLong = (segment: string) => segment.length >= 16;
+const isLong = (segment: string) => segment.length >= 16 && /\d/.test(segment);
 const isValue = (segment: string) => isLong(segment) || /\d/.test(segment.replace(/^v\d+$/, ''));
 
 /** The longest segment that the most paths have: the identity token of the recorded launch. */
