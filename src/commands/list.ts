@@ -39,6 +39,11 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     load: () => import('./test-step.ts'),
   },
   'can-i-deploy': platformCommands['can-i-deploy'],
+  mcp: {
+    summary: 'tools for an assistant: launch, approve, arm faults, read trace and verdict',
+    isSpecial: true,
+    load: () => import('./mcp.ts'),
+  },
   migrate: {
     summary: "creates your app's tables, or brings them up to date",
     isSpecial: true,
