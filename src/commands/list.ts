@@ -44,6 +44,11 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     isSpecial: true,
     load: () => import('./mcp.ts'),
   },
+  upgrade: {
+    summary: 'says what this version changes for a fork of an older one, and rehearses the merge',
+    isSpecial: true,
+    load: () => import('./upgrade.ts'),
+  },
   migrate: {
     summary: "creates your app's tables, or brings them up to date",
     isSpecial: true,

@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { KitError } from '../../contract/index.ts';
+import { kitRoot } from '../../files/index.ts';
+
+const run = promisify(execFile);
+
+/** Folders of a fork's owner (docs/forking.md). */
+export const ownFolders = ['src/my-app', 'templates/my-app', 'test/my-app'] as const;
+const largestText = 1_000_000;
+
+/** Result of a merge that was only tried. */
+export interface MergeTrial {
+  /** Files of the fork that differ from the release that it was made of. */
+  readonly changed: readonly string[];
+  /** Files in the owner's folders that both have changed: the merge keeps those of the fork. */
+  readonly kept: readonly string[];
+  /** Other files that git could not merge by itself. */
+  readonly conflicts: readonly string[];
+}
+
+/** Result of a check of the merged fork. */
+export interface CheckResult {
+  readonly name: 'types' | 'tests';
+  readonly isGood: boolean;
+  /** What it printed, if it is not good. */
+  readonly text: string;
+}
+
+/** Runs git. Throws `KitError` with git's words. */
+async function git(folder: string, ...args: readonly string[]): Promise<string> {
+  const settings = [
+    '-c',
+    'user.name=upgrade',
+    '-c',
+    'user.email=upgrade@localhost',
+    '-c',
+    'commit.gpgsign=false',
+    '-c',
+    'core.hooksPath=/dev/null',
+  ];
+  try {
+    return (await run('git', ['-C', folder, ...settings, ...args], { maxBuffer: 64 * 1024 * 1024 })).stdout;
+  } catch (error) {
+    const { stderr } = error as { stderr?: string };
+    throw new KitError('git_failed', `git ${args[0]} failed in ${folder}: ${stderr?.trim() ?? String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+/** True if a fork has changes that no commit has. */
+export const isDirty = async (fork: string): Promise<boolean> =>
+  linesOf(await git(fork, 'status', '--porcelain')).length > 0;
+
+/** Merges this kit into a copy of the fork in `folder`. The fork itself is only read. Throws `KitError` if they have no history in common. */
+export async function tryMerge(fork: string, folder: string): Promise<MergeTrial> {
+  await git(kitRoot, 'clone', '--quiet', '--shared', fork, folder);
+  await git(folder, 'fetch', '--quiet', kitRoot, 'HEAD');
+  const base = await git(folder, 'merge-base', 'HEAD', 'FETCH_HEAD').catch(() => {
+    throw new KitError(
+      'no_common_history',
+      `${fork} has no commit in common with this kit, so git cannot merge it: a fork begins with git clone (docs/upgrading.md)`,
+    );
+  });
+  const changed = linesOf(await git(folder, 'diff', '--name-only', base.trim(), 'HEAD'));
+  // It fails if there are conflicts.
+  await git(folder, 'merge', '--quiet', '--no-edit', 'FETCH_HEAD').catch(() => {});
+  const unmerged = linesOf(await git(folder, 'diff', '--name-only', '--diff-filter=U'));
+  const kept = unmerged.filter((file) => ownFolders.some((own) => file.startsWith(`${own}/`)));
+  if (kept.length > 0) {
+    await git(folder, 'checkout', '--quiet', '--ours', '--', ...kept);
+    await git(folder, 'add', '--', ...kept);
+  }
+  return { changed, kept, conflicts: unmerged.filter((file) => !kept.includes(file)) };
+}
+
+/** Texts of the fork's own files, by path: those of its folders, and those that it has changed. */
+export async function ownTexts(fork: string, changed: readonly string[]): Promise<Map<string, string>> {
+  const listed = linesOf(await git(fork, 'ls-files', '--', ...ownFolders));
+  const texts = new Map<string, string>();
+  for (const file of new Set([...listed, ...changed])) {
+    if (file === 'package-lock.json' || !existsSync(join(fork, file))) continue;
+    const bytes = await readFile(join(fork, file));
+    if (bytes.length <= largestText && !bytes.includes(0)) texts.set(file, bytes.toString('utf8'));
+  }
+  return texts;
+}
+
+/** Checks the types of the merged fork, and runs the tests of its owner, with the packages of this kit. */
+export async function checkMerged(folder: string): Promise<CheckResult[]> {
+  const packages = join(kitRoot, 'node_modules');
+  if (!existsSync(join(folder, 'node_modules'))) await symlink(packages, join(folder, 'node_modules'));
+  const check = async (name: CheckResult['name'], program: string, args: readonly string[]): Promise<CheckResult> => {
+    try {
+      await run(process.execPath, [join(packages, program), ...args], { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+      return { name, isGood: true, text: '' };
+    } catch (error) {
+      const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+      return { name, isGood: false, text: `${stdout}${stderr}`.trim().split('\n').slice(0, 40).join('\n') };
+    }
+  };
+  const types = await check('types', 'typescript/bin/tsc', ['--noEmit', '-p', '.']);
+  const hasTests = existsSync(join(folder, 'test/my-app'));
+  return hasTests ? [types, await check('tests', 'vitest/vitest.mjs', ['run', 'test/my-app'])] : [types];
+}
