@@ -62,7 +62,7 @@ export function questionLines({ text, choices = [], preset }: Question): string[
 /** Asks in the terminal, or reads the answers from a pipe, one line each. */
 export function terminalDialogue(): Dialogue & { close(): void } {
   const { stdin, stdout } = process;
-  // What is typed before a question, or pasted, may be a secret.
+  // A text that is typed or pasted before a question may be a secret.
   let isHidden = true;
   const output = new Writable({
     write: (chunk: Buffer, _encoding, done) => {

@@ -50,7 +50,7 @@ export class LearnedProfile {
     this.change({ calls: { ...this.#changes.calls, [name]: merged } });
   }
 
-  /** What is wrong with changes of a call, in words; null if nothing is. */
+  /** Returns the mistake in changes of a call, in words; null if there is none. */
   problemOf(name: WireCallName, changes: CallChanges): string | null {
     const [before, isSaved] = [this.#changes, this.#isSaved];
     try {

@@ -60,7 +60,7 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
   numberMatched: ['total', 'count', 'matched'],
 };
 
-/** How well a name of the platform fits a field of ours: 2 for the same name in another spelling, 1 for a usual other one. */
+/** Rates a name of the platform for a field of ours: 2 for the same name in another spelling, 1 for a usual other one. */
 export function likeness(field: string, path: string): 0 | 1 | 2 {
   const name = plain(lastOf(path));
   if (name === plain(field)) return 2;

@@ -7,7 +7,7 @@ import { noRecording, type Recording } from './recording.ts';
 
 /** One answer. */
 export interface SeenAnswer {
-  /** As it came. It may hold secrets. */
+  /** The answer of the platform, which may hold secrets. */
   readonly answer: RawAnswer;
   /** Its JSON without the secrets that are known; undefined if it has none. */
   readonly body: unknown;

@@ -8,7 +8,7 @@ import { faultFields } from '../../sandbox/call/fault.ts';
 import { sandboxControl } from '../../testing/sandbox-control.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
 
-/** What the tools work on. */
+/** The sandbox and the app that the tools work on. */
 export interface ToolPlace {
   readonly sandbox: SandboxAddress;
   /** Starts the app under test, for `certify`; null if nobody named a command. */

@@ -26,7 +26,7 @@ export interface MergeTrial {
 export interface CheckResult {
   readonly name: 'types' | 'tests';
   readonly isGood: boolean;
-  /** What it printed, if it is not good. */
+  /** Its output, if it is not good. */
   readonly text: string;
 }
 
