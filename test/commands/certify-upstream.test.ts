@@ -329,6 +329,14 @@ test(
     expect(code).toBe(1);
     const written = (await Promise.all(Object.values(files).map((file) => readFile(file, 'utf8')))).join('\n');
     for (const secret of [token, apiKey]) expect(said + written).not.toContain(secret);
+    // The platform is the sandbox itself, so what the app asked is the same there.
+    const drift = spawn(process.execPath, [cli, 'drift', '--against', files.record]);
+    let compared = '';
+    for (const stream of [drift.stdout, drift.stderr]) stream.on('data', (bytes) => (compared += String(bytes)));
+    expect([(await once(drift, 'exit'))[0], compared]).toEqual([
+      0,
+      expect.stringMatching(/same: .*d\.json, level write/),
+    ]);
   },
 );
 
