@@ -7,10 +7,10 @@
     if launch.wait_for_decision(operation_id) == "APPROVED":
         file = launch.upload(operation_id, "report.csv", "report.csv")
 
-Retries, tokens and uploads follow the rules of the kit's own client:
+Retries, tokens and uploads follow the rules of the kit's own client. It uses no proxy.
 
-- What the world did (no answer, 408, 425, 429, 5xx, a cut answer) is tried again up to five times, with growing pauses
-  or after `Retry-After`. What the platform refuses is not.
+- A failure that may pass (no answer, 408, 425, 429, 5xx, an answer that is cut or no JSON) is tried again up to five
+  times, with growing pauses or after `Retry-After`. A refusal is not.
 - A token is renewed before it ends, and once if the platform says that it has ended. One call renews it for all threads.
 - A chunk that was lost comes again with the same bytes. If the platform has lost the upload, a new one is begun.
 - No redirect is followed, and no error holds a token or a key.
@@ -44,10 +44,11 @@ RETRIES = 5
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LONGEST_RETRY_AFTER_SECONDS = 0.25, 8.0, 120.0
 POLL_SECONDS = 2.5  # every 2 to 5 s (section 4.8, rule 2)
 CHUNK_BYTES, LEAST_CHUNK_BYTES, MOST_PARTS = 16 * 1024 * 1024, 64 * 1024, 10_000
-NEW_UPLOADS = 2
+NEW_UPLOADS = 3
 COMPLETION_SECONDS = 900.0
 RENEW_AHEAD_SECONDS, TOKEN_LIFE_SECONDS = 300.0, 3600.0
-MOST_ANSWER_BYTES = 64 * 1024 * 1024
+MOST_ANSWER_BYTES = 4 * 1024 * 1024
+LONGEST_REASON = 500
 
 
 class User(TypedDict, total=False):
@@ -69,6 +70,7 @@ class PlatformError(Exception):
 
     def __init__(self, call: str, reason: str, status: int | None = None, answer: Any = None, retry_after: float | None = None):
         super().__init__(f"{call}: {reason}")
+        self.call = call
         fields = answer if isinstance(answer, dict) else {}
         self.status, self.retry_after = status, retry_after
         self.code: str | None = fields.get("code")
@@ -81,8 +83,8 @@ class PlatformError(Exception):
         return self.status is None or self.status in (408, 425, 429) or self.status >= 500
 
 
-class RefusedRedirect(PlatformError):
-    """The key must not go to another server."""
+class UselessAnswer(PlatformError):
+    """A redirect, because the key must not go to another server; an answer without what it must have, or of many megabytes."""
 
     is_transient = False
 
@@ -95,10 +97,14 @@ class Platform:
 
     def __init__(self, base_url: str, api_key: str, timeout: float = 60.0):
         parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            raise ValueError("base_url must be an http or https address, without user and query")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.password is not None or parts.query:
+            raise ValueError("base_url must be an http or https address, without user, password and query")
+        api_key = api_key.strip()
+        if not api_key or not all("!" <= sign <= "~" for sign in api_key):
+            raise ValueError("the API key must be printable ASCII without spaces")
         self._secure, self._netloc, self._prefix = parts.scheme == "https", parts.netloc, parts.path.rstrip("/")
         self._key, self._timeout = api_key, timeout
+        self._tls = ssl.create_default_context() if self._secure else None
 
     def launch(self, token: str) -> Launch:
         """One launch of your app, by its identity token."""
@@ -147,14 +153,15 @@ class Platform:
         headers: Mapping[str, str] | None = None,
         retries: int = RETRIES,
         timeout: float | None = None,
+        hide: str = "",
     ) -> Any:
-        """Makes a call, and tries again what may succeed later. Returns the JSON or the text of the answer."""
+        """Makes a call, and tries again what may succeed later. Returns the JSON of the answer. No error holds `hide` or the key."""
         if json_body is not None:
             data = json.dumps(json_body).encode()
             body = (len(data), lambda: iter([data]))
         for attempt in range(retries + 1):
             try:
-                return self._once(name, method, path, body, {"Content-Type": content_type, **(headers or {})}, timeout)
+                return self._once(name, method, path, body, {"Content-Type": content_type, **(headers or {})}, timeout, hide)
             except PlatformError as error:
                 if not error.is_transient or attempt == retries:
                     raise
@@ -174,10 +181,11 @@ class Platform:
         body: tuple[int, Body] | None,
         headers: Mapping[str, str],
         timeout: float | None,
+        hide: str,
     ) -> Any:
         idle = timeout or self._timeout
         connection = (
-            http.client.HTTPSConnection(self._netloc, timeout=idle, context=ssl.create_default_context())
+            http.client.HTTPSConnection(self._netloc, timeout=idle, context=self._tls)
             if self._secure
             else http.client.HTTPConnection(self._netloc, timeout=idle)
         )
@@ -189,8 +197,10 @@ class Platform:
         try:
             try:
                 connection.request(method, self._prefix + path, body[1]() if body else None, sent)
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # It may have answered before it had read everything.
+            except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+                if connection.sock is None:
+                    raise
+                # It may have answered before it had read everything.
             response = connection.getresponse()
             data = response.read(MOST_ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
@@ -199,17 +209,19 @@ class Platform:
         finally:
             connection.close()
         if len(data) > MOST_ANSWER_BYTES:
-            raise PlatformError(name, f"an answer of more than {MOST_ANSWER_BYTES} bytes", 400)
-        answer = _read(data)
+            raise UselessAnswer(name, f"an answer of more than {MOST_ANSWER_BYTES} bytes", response.status)
+        answer = _read(_hidden(data, self._key, hide))
         if 300 <= response.status < 400:
-            raise RefusedRedirect(name, f"answered {response.status}, a redirect, which is not followed", response.status)
+            raise UselessAnswer(name, f"answered {response.status}, a redirect, which is not followed", response.status)
         if response.status >= 400:
             retry_after = _retry_after(response.getheader("Retry-After"), response.getheader("Date"))
-            reason = answer.get("error") if isinstance(answer, dict) else None
+            reason = str(answer.get("error") or "")[:LONGEST_REASON] if isinstance(answer, dict) else ""
             raise PlatformError(name, f"{response.status} {reason or response.reason}", response.status, answer, retry_after)
-        if "json" in (response.getheader("Content-Type") or "") and isinstance(answer, str):
+        whole = _read(data)
+        if isinstance(whole, str) and whole.strip():
+            # Something between the app and the platform has answered.
             raise PlatformError(name, "an answer that is no JSON")
-        return answer
+        return whole or {}
 
 
 class Launch:
@@ -218,7 +230,7 @@ class Launch:
     def __init__(self, platform: Platform, token: str):
         self._platform, self._token = platform, token
         self._ends_at: float | None = None  # A launch hands over a token, and not its end.
-        self._no_ahead_before = 0.0
+        self._no_ahead_before, self._ahead = 0.0, RENEW_AHEAD_SECONDS
         self._lock = threading.Lock()
 
     @property
@@ -237,11 +249,12 @@ class Launch:
         created = self._call(
             "create operation", "POST", "/operation/{token}", json_body=wanted, headers={"Idempotency-Key": key}
         )
-        return str(created["operationId"])
+        return _text(created, "operationId", "create operation")
 
     def operation_status(self, operation_id: str, retries: int = 0) -> Status:
         path = "/operation/{token}?" + urlencode({"operationId": operation_id})
-        status: Status = self._call("operation status", "GET", path, retries=retries)["status"]
+        answer = self._call("operation status", "GET", path, retries=retries)
+        status: Status = _text(answer, "status", "operation status")  # type: ignore[assignment]
         return status
 
     def wait_for_decision(self, operation_id: str, poll_seconds: float = POLL_SECONDS) -> Status:
@@ -279,7 +292,7 @@ class Launch:
                     return self._upload_once(operation_id, file, size, file_name, source_type, chunk, facts)
                 except PlatformError as error:
                     halved = chunk // 2
-                    if error.status == 413 or error.code == "chunk_too_large":
+                    if error.call == "chunk" and (error.status == 413 or error.code == "chunk_too_large"):
                         if halved < LEAST_CHUNK_BYTES or math.ceil(size / halved) > MOST_PARTS:
                             raise
                         chunk = halved
@@ -300,7 +313,7 @@ class Launch:
     ) -> DeliveredFile:
         wanted = {"operationId": operation_id, "fileName": file_name, "sourceType": source_type}
         begun = self._call("begin upload", "POST", "/file/{token}/upload/initiate", json_body=wanted)
-        session = {"uploadId": begun["uploadId"], "key": begun["key"]}
+        session = {name: _text(begun, name, "begin upload") for name in ("uploadId", "key")}
         parts = math.ceil(size / chunk)
         number, corrections = 1, 0
         while number <= parts:
@@ -316,15 +329,22 @@ class Launch:
                 if known is None or not 1 <= known <= parts + 1 or corrections > parts:
                     raise
                 number = known
-        whole = {**session, "fileSize": size, "sourceType": source_type}
+        whole: dict[str, Any] = {**session, "fileSize": size, "sourceType": source_type}
         delivered: DeliveredFile
         try:
             delivered = self._complete({**whole, **facts})
         except PlatformError as error:
             if not facts or error.status not in (400, 422) or _needs_new_upload(error):
                 raise
-            # The file matters more than what is said of it.
-            delivered = self._complete(whole)
+            # The file matters more than what is said of it: the facts that the refusal names are left out, then all.
+            named = {detail.get("path", "").split(".")[0] for detail in error.details}
+            kept = {name: value for name, value in facts.items() if name not in named}
+            try:
+                delivered = self._complete({**whole, **(kept if len(kept) < len(facts) else {})})
+            except PlatformError as refusal:
+                if not kept or refusal.status not in (400, 422) or _needs_new_upload(refusal):
+                    raise
+                delivered = self._complete(whole)
         return delivered
 
     def _complete(self, completion: Mapping[str, Any]) -> Any:
@@ -338,7 +358,7 @@ class Launch:
 
         def ask(with_token: str) -> Any:
             address = "/public/external-app" + path.replace("{token}", _segment(with_token))
-            return self._platform.call(name, method, address, **request)
+            return self._platform.call(name, method, address, hide=with_token, **request)
 
         try:
             return ask(token)
@@ -346,7 +366,8 @@ class Launch:
             is_stale = error.code in ("token_expired", "token_revoked") or (error.status == 403 and error.code is None)
             if not is_stale:
                 raise
-            held = self._token
+            with self._lock:  # Another thread may be renewing it.
+                held = self._token
             if held != token:
                 return ask(held)  # Another thread has renewed it.
             if error.code == "token_revoked":
@@ -354,12 +375,12 @@ class Launch:
             return ask(self._renewed(token))
 
     def _current(self) -> str:
-        now = time.monotonic()
-        if self._ends_at is None or self._ends_at - now > RENEW_AHEAD_SECONDS or now < self._no_ahead_before:
-            return self._token
+        now, token = time.monotonic(), self._token
+        if self._ends_at is None or self._ends_at - now > self._ahead or now < self._no_ahead_before:
+            return token
         self._no_ahead_before = now + 60.0
         try:
-            return self._renewed(self._token, retries=0)
+            return self._renewed(token, retries=0)
         except PlatformError:
             return self._token  # The call itself will tell.
 
@@ -368,15 +389,20 @@ class Launch:
             if self._token != used:
                 return self._token
             path = f"/public/external-app/token/{_segment(used)}/renew"
-            renewed = self._platform.call("renew token", "POST", path, retries=retries)
+            renewed = self._platform.call("renew token", "POST", path, retries=retries, hide=used)
             self._token = renewed.get("token") or used
-            self._ends_at = time.monotonic() + _seconds_until(renewed.get("expiresAt"))
+            life = _seconds_until(renewed.get("expiresAt"))
+            self._ends_at = time.monotonic() + life
+            # A short life is renewed ahead by a twelfth of it.
+            self._ahead = min(RENEW_AHEAD_SECONDS, life / 12)
             return self._token
 
 
 def _needs_new_upload(error: PlatformError) -> bool:
     codes = ("upload_session_not_found", "chunk_conflict", "upload_completed", "upload_incomplete", "size_mismatch")
-    return error.code in codes or error.code == "chunk_out_of_order" or (error.status == 404 and error.code is None)
+    return error.code in codes or error.code == "chunk_out_of_order" or (
+        error.status == 404 and error.code is None and error.call in ("chunk", "complete upload")
+    )
 
 
 def _segment(value: str) -> str:
@@ -388,8 +414,23 @@ def _segment(value: str) -> str:
 def _read(data: bytes) -> Any:
     try:
         return json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return data.decode("utf-8", "replace")
+
+
+def _hidden(data: bytes, *secrets: str) -> bytes:
+    """An answer without the secrets, which a platform may repeat in an error."""
+    for secret in filter(None, secrets):
+        for form in (secret, quote(secret, safe="")):
+            data = data.replace(form.encode(), b"[redacted]")
+    return data
+
+
+def _text(answer: Any, name: str, call: str) -> str:
+    value = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(value, (str, int)):
+        raise UselessAnswer(call, f"the answer has no {name}", 200)
+    return str(value)
 
 
 def _form(fields: Mapping[str, str], part: tuple[BinaryIO, int, int] | None) -> tuple[tuple[int, Body], str]:
@@ -423,7 +464,7 @@ def _retry_after(header: str | None, date: str | None) -> float | None:
     """Seconds that `Retry-After` asks for: a number, or a date by the platform's own clock (RFC 9110)."""
     if header is None:
         return None
-    if header.strip().isdigit():
+    if header.strip().isascii() and header.strip().isdigit() and len(header.strip()) < 10:
         return float(header)
     try:
         until = email.utils.parsedate_to_datetime(header).timestamp()
@@ -435,6 +476,7 @@ def _retry_after(header: str | None, date: str | None) -> float | None:
 
 def _seconds_until(instant: Any) -> float:
     try:
-        return datetime.datetime.fromisoformat(str(instant).replace("Z", "+00:00")).timestamp() - time.time()
+        until = datetime.datetime.fromisoformat(str(instant).replace("Z", "+00:00"))
+        return (until if until.tzinfo else until.replace(tzinfo=datetime.timezone.utc)).timestamp() - time.time()
     except (ValueError, OverflowError):
         return TOKEN_LIFE_SECONDS

@@ -20,7 +20,7 @@ function formOf(fields: Readonly<Record<string, string | number | Blob>>): FormD
 }
 
 export function connect(baseUrl: string, apiKey: string): Platform {
-  return createClient<paths>({ baseUrl, headers: { 'X-API-KEY': apiKey } });
+  return createClient<paths>({ baseUrl, headers: { 'X-API-KEY': apiKey }, redirect: 'error' });
 }
 
 export async function user(platform: Platform, token: string) {

@@ -45,7 +45,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     load: () => import('./mcp.ts'),
   },
   upgrade: {
-    summary: 'says what this version changes for a fork of an older one, and rehearses the merge',
+    summary: 'lists the changes that hit a fork of an older version, and rehearses the merge',
     isSpecial: true,
     load: () => import('./upgrade.ts'),
   },

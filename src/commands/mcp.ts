@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import * as z from 'zod';
 import { KitError } from '../contract/index.ts';
 import { kitRoot, kitVersion, messageOf } from '../files/index.ts';
 import { readSecret } from '../sandbox/config.ts';
@@ -36,7 +37,7 @@ export default defineCommand(import.meta, {
     const cli = join(kitRoot, 'bin/marketplace-app-kit.mjs');
     const place: ToolPlace = {
       sandbox: {
-        url: values.sandbox.replace(/\/+$/, ''),
+        url: new URL(values.sandbox).origin,
         adminKey: readSecret(process.env, 'SANDBOX_ADMIN_KEY') ?? undefined,
       },
       launchUrl: values['launch-url'] ?? null,
@@ -45,7 +46,7 @@ export default defineCommand(import.meta, {
     };
     const server = new McpServer({ name: 'marketplace-app-kit', version: kitVersion });
     for (const [name, { title, description, inputSchema, run }] of Object.entries(tools))
-      server.registerTool(name, { title, description, inputSchema }, async (input) => {
+      server.registerTool(name, { title, description, inputSchema: z.strictObject(inputSchema) }, async (input) => {
         try {
           const value = await run(input, place);
           return {

@@ -1,16 +1,14 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import * as z from 'zod';
 import { KitError } from '../contract/index.ts';
 import { kitRoot, kitVersion, scratchFolder } from '../files/index.ts';
 import { callerFolder, wrongArguments } from './arguments.ts';
 import { defineCommand } from './command.ts';
-import { readJson } from './files.ts';
 import { hitsOf, notesAfter, type NoteHit } from './upgrade/notes.ts';
 import { checkMerged, isDirty, ownTexts, tryMerge } from './upgrade/rehearse.ts';
 
-const usage = `usage: marketplace-app-kit upgrade --check FORK [options]: says what this version of the kit changes for a fork of an older one
+const usage = `usage: marketplace-app-kit upgrade --check FORK [options]: lists the changes of this version that hit a fork of an older one
 
   --check FORK     Folder of the fork, a git repository that began as a clone of the kit
   --merge-only     Tries the merge, and runs neither the type check nor the tests of the fork
@@ -19,8 +17,8 @@ It lists the notes of docs/upgrading.md that name something in the fork's own fi
 the fork with this version, checks its types and runs test/my-app. The fork itself is only read. Exits 0 if the merge has
 no conflict and the checks pass.`;
 
-const manifest = z.object({ version: z.string(), dependencies: z.record(z.string(), z.string()).default({}) });
 const longestNote = 300;
+const inShell = (file: string) => (/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\\\''")}'`);
 
 const adviceFor = (file: string) =>
   file === 'package-lock.json'
@@ -35,13 +33,12 @@ export default defineCommand(import.meta, {
     const fork = resolve(callerFolder(), values.check);
     if (!existsSync(join(fork, '.git')) || !existsSync(join(fork, 'package.json')))
       throw new KitError('bad_arguments', `${fork} is no fork: it must be a git repository with a package.json`);
-    const { version } = await readJson(join(fork, 'package.json'), manifest, 'a package.json with a version');
-    console.log(`fork of ${version} at ${fork}, this kit is ${kitVersion}`);
     if (await isDirty(fork)) console.log('it has changes that are not committed: they are not rehearsed');
     const scratch = scratchFolder('upgrade');
     try {
       const copy = join(scratch.path, 'fork');
-      const { changed, kept, conflicts } = await tryMerge(fork, copy);
+      const { version, changed, kept, conflicts } = await tryMerge(fork, copy);
+      console.log(`fork of ${version} at ${fork}, this kit is ${kitVersion}`);
       const page = await readFile(join(kitRoot, 'docs/upgrading.md'), 'utf8');
       const hits = hitsOf(notesAfter(version, page), await ownTexts(fork, changed));
       printHits(hits);
@@ -53,7 +50,7 @@ export default defineCommand(import.meta, {
       console.log(`\nmerge: no conflict outside your folders, ${changed.length} changed files`);
       if (kept.length > 0)
         console.log(
-          `the kit's examples in your folders have changed too; the rehearsal keeps yours, as this does after the merge:\n  git checkout --ours -- ${kept.join(' ')} && git add --all && git commit --no-edit`,
+          `the kit's examples in your folders have changed too; the rehearsal keeps yours, as this does after the merge:\n  git checkout --ours -- ${kept.map(inShell).join(' ')} && git add --all && git commit --no-edit`,
         );
       if (values['merge-only']) return 0;
       let isGood = true;
@@ -62,7 +59,9 @@ export default defineCommand(import.meta, {
         console.log(`${check.name}: ${check.isGood ? 'good' : 'not good'}${check.isGood ? '' : `\n${check.text}`}`);
       }
       console.log(
-        isGood ? '\nmerge it: git fetch, git merge, npm test (docs/upgrading.md)' : '\nmend that after the merge',
+        isGood
+          ? '\nmerge it: git fetch, git merge, npm test (docs/upgrading.md)'
+          : '\ncorrect that after the merge; packages of your own are not installed in the copy',
       );
       return isGood ? 0 : 1;
     } finally {

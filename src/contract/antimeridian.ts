@@ -5,6 +5,8 @@ import type { Geometry, Position as GeoPosition } from 'geojson';
 type Position = readonly [longitude: number, latitude: number];
 type Polygon = readonly (readonly Position[])[];
 
+/** Degrees. */
+const sameLatitude = 1e-6;
 /** Corners may lie this far round, as maps that do not wrap give them. */
 export const maxLongitude = 540;
 
@@ -34,16 +36,25 @@ export function splitAt180(polygons: readonly Polygon[], pole?: number): Polygon
   });
 }
 
-/** True if an edge of a ring would go round more than half of the Earth. Edges from -180 to 180 are those of a world map, if as many go east as west. */
+/**
+ * True if an edge of a ring would go round more than half of the Earth. One from -180 to 180 is an edge of a world map if the ring goes on along one of these
+ * meridians; otherwise the ring goes round a pole.
+ */
 export function jumps(ring: readonly Position[]): boolean {
-  let whole = 0;
-  for (const [i, [longitude]] of ring.entries()) {
-    const width = (ring[i + 1]?.[0] ?? longitude) - longitude;
-    if (Math.abs(width) === 360) whole += Math.sign(width);
-    else if (Math.abs(width) > 180) return true;
-  }
-  return whole !== 0;
+  return ring.some((from, i) => {
+    const to = ring[i + 1] ?? from;
+    const width = Math.abs(to[0] - from[0]);
+    // An edge of a map lies on a parallel.
+    if (width !== 360 || Math.abs(to[1] - from[1]) > sameLatitude) return width > 180;
+    // The last corner is the first one again.
+    const [before, after] = [ring[i === 0 ? ring.length - 2 : i - 1], ring[i + 2 < ring.length ? i + 2 : 1]];
+    return !isAlong(from, before) && !isAlong(to, after);
+  });
 }
+
+/** True for corners on one meridian. A doubled corner has no direction. */
+const isAlong = ([longitude, latitude]: Position, other: Position | undefined) =>
+  other?.[0] === longitude && Math.abs(other[1] - latitude) > sameLatitude;
 
 function splitOne(polygon: Polygon, pole: number | undefined): Polygon[] {
   const [outer = [], ...holes] = polygon.map((ring) => ring.map(snapped));

@@ -9,14 +9,15 @@ export class SandboxClock {
   #offsets = new Map<string, number>();
   readonly #startsAtMs: number | null;
 
-  /** `startsAtMs`: time at which a clock begins that nobody has moved, in epoch milliseconds. Default: the machine's. */
+  /** `startsAtMs`: time at which the clock of a sandbox without launches begins, in epoch milliseconds. Default: the machine's. */
   constructor(database: SandboxDatabase, machineNow: () => number, startsAtMs: number | null = null) {
     this.#database = database;
     this.#machineNow = machineNow;
     this.#startsAtMs = startsAtMs;
     const rows = database.prepare<[], { launch_id: string; offset_ms: number }>('select * from clock_offsets').all();
     for (const row of rows) this.#offsets.set(row.launch_id, row.offset_ms);
-    this.#begin();
+    const isUsed = database.prepare<[], object>('select 1 from launches limit 1').get() !== undefined;
+    if (!isUsed) this.#begin();
   }
 
   #begin(): void {

@@ -296,8 +296,9 @@ async function runWarp(
 
 /** Messages of GDAL that only its programmers understand, in the words of a user. */
 const warpReasons: readonly (readonly [message: RegExp, reason: string])[] = [
+  [/^$/, 'GDAL gave no reason, as it does for some damaged files'],
   [
-    /^$|IReadBlock failed|TIFFFillTile|TIFFReadEncoded|Read error/i,
+    /IReadBlock failed|TIFFFillTile|TIFFReadEncoded|Read error/i,
     'its file is damaged, so that its pixels cannot be read',
   ],
   [/NO_GEOTRANSFORM|Cannot invert geotransform/, 'it does not say where its pixels lie, or they have no size'],

@@ -87,6 +87,8 @@ describe('the flow', needing(python), () => {
     const done = await drive('flow', env);
     await approved;
     expect(done).toMatchObject({ status: 'APPROVED', file: { size: bytes.length } });
+    const armed = (await sandbox.control('GET', 'faults')).faults;
+    expect(armed.filter(({ fired }) => fired === 0)).toEqual([]);
     const { operations } = await sandbox.control('GET', `launches/${launchId}`);
     expect(operations).toHaveLength(1);
     const { fileId } = done['file'] as { fileId: string };
@@ -146,6 +148,18 @@ describe('a platform that misbehaves', needing(python), () => {
     const notJson = json(200, {}).replace('{}', '{"');
     const mended = await user(notJson, half.replace('{"id": "u"', '{"id":"u"}'));
     expect([mended.requests.length, mended.said]).toEqual([2, { id: 'u' }]);
+  });
+
+  test('an error that repeats the token and the key holds neither', async () => {
+    const echo = { error: `Cannot GET /user/${token}/detail with ${apiKey}`, code: 'validation_failed' };
+    const { said } = await user(json(404, echo));
+    expect(said).toMatchObject({ error: 'user: 404 Cannot GET /user/[redacted]/detail with [redacted]' });
+  });
+
+  test('a page of something in between is no answer', { timeout: 60_000 }, async () => {
+    const page = json(200, {}).replace('application/json', 'text/html').replace('{}', 'hi');
+    const { said, requests } = await user(page, json(200, { id: 'u' }));
+    expect([requests.length, said]).toEqual([2, { id: 'u' }]);
   });
 
   test('a Retry-After of an hour is not waited for', { timeout: 10_000 }, async () => {

@@ -294,6 +294,14 @@ describe('clock', () => {
     expect(await second.control('GET', 'clock')).toEqual({ now: '2020-02-29T00:01:01.000Z' });
     await second.control('POST', 'reset');
     expect(await second.control('GET', 'clock')).toEqual({ now: '2020-02-29T00:00:00.000Z' });
+    await second.close();
+    // A folder in use keeps its time.
+    const used = await testFolder();
+    const before = await startSandbox({ dataDir: used, machineNow: () => machineNow });
+    await before.launch();
+    await before.close();
+    const after = await startSandbox({ ...options, dataDir: used });
+    expect(await after.control('GET', 'clock')).toEqual({ now: new Date(machineNow).toISOString() });
   });
 
   test.each([{ advanceMs: -1 }, { advanceMs: 1.5 }, { advanceMs: '1' }, {}, { advanceMs: 1e300 }, { advanceMs: null }])(

@@ -53,6 +53,21 @@ describe('zones', () => {
     expect(await pixelsIn(box(west, south, east, north), 4326, earthFrom(0))).toBe(count);
   });
 
+  test('of a band round the Earth with further corners on one side stay the band', async () => {
+    const band: Ring = [[-180, -23], [180, -23], [180, 23], [90, 23], [0, 23], [-90, 23], [-180, 23], [-180, -23]]; // oxfmt-ignore
+    expect(await pixelsIn(band, 4326)).toBe(360 * 46);
+    expect(await pixelsIn([...band.slice(2, -1), ...band.slice(0, 3)], 4326)).toBe(360 * 46);
+    const cap: Ring = [
+      [-180, -90],
+      [180, -90],
+      [180, 60],
+      [0, 60],
+      [-180, 60],
+      [-180, -90],
+    ];
+    expect(await pixelsIn(cap, 4326)).toBe(360 * 150);
+  });
+
   test('of a projected system across 180° hold the short side', async () => {
     // From 175° to 185°, and from 20° S to 10° S within rounding.
     expect(await pixelsIn(box(19_481_189, -2_273_030, 20_594_106, -1_118_889), 3857)).toBe(100);

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as z from 'zod';
 import { isLoopbackName, KitError } from '../../contract/index.ts';
-import { messageOf } from '../../files/index.ts';
+import { messageOf, scratchFolder } from '../../files/index.ts';
 import { faultFields } from '../../sandbox/call/fault.ts';
 import { sandboxControl } from '../../testing/sandbox-control.ts';
 import { sandboxCall, type SandboxAddress } from '../../testing/sandbox-call.ts';
@@ -61,6 +63,7 @@ export const tools: Readonly<Record<string, Tool>> = {
           throw new KitError('launch_failed', 'the app does not answer at its launch address: start it first');
         },
       );
+      await answer.body?.cancel();
       return { launchId: launch.launchId, appStatus: answer.status };
     },
   }),
@@ -119,7 +122,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   verdict: defineTool({
     title: 'Verdict on a launch',
     description:
-      'Judges the calls of a launch so far by the seven rules: what was seen, what was expected, and how to mend it.',
+      'Judges the calls of a launch so far by the seven rules: what was seen, what was expected, and what to do.',
     inputSchema: { launchId },
     run: ({ launchId: id }, { sandbox }) => sandboxControl(sandbox).verdict(id),
   }),
@@ -148,9 +151,21 @@ export const tools: Readonly<Record<string, Tool>> = {
       if (start === null)
         throw new KitError('bad_arguments', 'start the server with --start COMMAND, which starts the app under test');
       const address = launchUrl === null ? [] : ['--launch-url', launchUrl];
-      // With a key of its own, certify prints none.
-      const env = { SANDBOX_API_KEY: randomBytes(24).toString('base64url') };
-      return runCommand(['certify', '--start', start, ...address, '--scenario', scenario], env);
+      const scratch = scratchFolder('mcp');
+      try {
+        // The app may print its requests, with tokens, so only the report comes back. With a key of its own, certify prints none.
+        const report = join(scratch.path, 'report.json');
+        const args = ['certify', '--start', start, ...address, '--scenario', scenario, '--json', report];
+        await runCommand(args, { SANDBOX_API_KEY: randomBytes(24).toString('base64url') });
+        const text = await readFile(report, 'utf8').catch(() => {
+          throw new KitError('not_certified', 'certify ended without a report: run it in a terminal to see why');
+        });
+        // The kit's own certifier has written it.
+        const { status, result, rules, scenarios } = JSON.parse(text) as Record<string, unknown>;
+        return { status, result, rules, scenarios };
+      } finally {
+        await scratch.remove();
+      }
     },
   }),
 };
@@ -175,6 +190,8 @@ export function isOfThisMachine(address: string): boolean {
 }
 
 const mostPrinted = 100_000;
+/** Time limit of a command. */
+const longestMs = 20 * 60_000;
 
 /** Runs a command by this program, and returns what it printed. A command that fails is no error: what it printed says why. */
 export async function printedBy(
@@ -182,7 +199,9 @@ export async function printedBy(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const options = { env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 };
+  // A key or a password of the assistant's own environment is none of the command's.
+  const others = Object.entries(process.env).filter(([name]) => !/KEY|TOKEN|SECRET|PASSWORD/i.test(name));
+  const options = { env: { ...Object.fromEntries(others), ...env }, maxBuffer: 64 * 1024 * 1024, timeout: longestMs };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [cli, ...args], options).catch(
     (error: unknown) => {
       const { stdout: out, stderr: err } = error as { stdout?: string; stderr?: string };

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, symlink } from 'node:fs/promises';
+import { lstat, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
 import { kitRoot } from '../../files/index.ts';
 
@@ -11,9 +12,13 @@ const run = promisify(execFile);
 /** Folders of a fork's owner (docs/forking.md). */
 export const ownFolders = ['src/my-app', 'templates/my-app', 'test/my-app'] as const;
 const largestText = 1_000_000;
+const checkMs = 15 * 60_000;
+const shownLines = 40;
 
 /** Result of a merge that was only tried. */
 export interface MergeTrial {
+  /** Version of the kit that the fork was made of, or last merged. */
+  readonly version: string;
   /** Files of the fork that differ from the release that it was made of. */
   readonly changed: readonly string[];
   /** Files in the owner's folders that both have changed: the merge keeps those of the fork. */
@@ -30,20 +35,28 @@ export interface CheckResult {
   readonly text: string;
 }
 
+/** Git's variables and settings of the caller would lead it to another repository, or let it merge otherwise. */
+function gitEnvironment(): NodeJS.ProcessEnv {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'));
+  const own = {
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_TERMINAL_PROMPT: '0',
+  };
+  return { ...Object.fromEntries(others), ...own };
+}
+
 /** Runs git. Throws `KitError` with git's words. */
 async function git(folder: string, ...args: readonly string[]): Promise<string> {
   const settings = [
-    '-c',
-    'user.name=upgrade',
-    '-c',
-    'user.email=upgrade@localhost',
-    '-c',
-    'commit.gpgsign=false',
-    '-c',
-    'core.hooksPath=/dev/null',
-  ];
+    ...['core.fsmonitor=false', 'core.quotePath=false', 'core.hooksPath=/dev/null', 'commit.gpgsign=false'],
+    ...['safe.directory=*', 'user.name=upgrade', 'user.email=upgrade@localhost'],
+  ].flatMap((setting) => ['-c', setting]);
   try {
-    return (await run('git', ['-C', folder, ...settings, ...args], { maxBuffer: 64 * 1024 * 1024 })).stdout;
+    return (
+      await run('git', ['-C', folder, ...settings, ...args], { env: gitEnvironment(), maxBuffer: 64 * 1024 * 1024 })
+    ).stdout;
   } catch (error) {
     const { stderr } = error as { stderr?: string };
     throw new KitError('git_failed', `git ${args[0]} failed in ${folder}: ${stderr?.trim() ?? String(error)}`, {
@@ -73,11 +86,19 @@ export async function tryMerge(fork: string, folder: string): Promise<MergeTrial
   await git(folder, 'merge', '--quiet', '--no-edit', 'FETCH_HEAD').catch(() => {});
   const unmerged = linesOf(await git(folder, 'diff', '--name-only', '--diff-filter=U'));
   const kept = unmerged.filter((file) => ownFolders.some((own) => file.startsWith(`${own}/`)));
-  if (kept.length > 0) {
-    await git(folder, 'checkout', '--quiet', '--ours', '--', ...kept);
-    await git(folder, 'add', '--', ...kept);
+  // A file that the owner has deleted has no stage of its own.
+  const ours = new Set(linesOf(await git(folder, 'ls-files', '--unmerged')).filter((line) => / 2\t/.test(line)).map((line) => line.split('\t')[1] ?? '')); // oxfmt-ignore
+  for (const file of kept) {
+    if (ours.has(file)) await git(folder, 'checkout', '--quiet', '--ours', '--', file);
+    await git(folder, ...(ours.has(file) ? ['add'] : ['rm', '--quiet', '--cached']), '--', file);
+    if (!ours.has(file)) await rm(join(folder, file), { force: true });
   }
-  return { changed, kept, conflicts: unmerged.filter((file) => !kept.includes(file)) };
+  const isMerged = unmerged.length > 0 || (await git(folder, 'merge-base', '--is-ancestor', 'FETCH_HEAD', 'HEAD').then(() => true, () => false)); // oxfmt-ignore
+  if (!isMerged) throw new KitError('git_failed', 'git has not merged this version of the kit, and names no conflict');
+  const { version } = z
+    .object({ version: z.string() })
+    .parse(JSON.parse(await git(folder, 'show', `${base.trim()}:package.json`)));
+  return { version, changed, kept, conflicts: unmerged.filter((file) => !kept.includes(file)) };
 }
 
 /** Texts of the fork's own files, by path: those of its folders, and those that it has changed. */
@@ -86,8 +107,10 @@ export async function ownTexts(fork: string, changed: readonly string[]): Promis
   const texts = new Map<string, string>();
   for (const file of new Set([...listed, ...changed])) {
     if (file === 'package-lock.json' || !existsSync(join(fork, file))) continue;
+    const found = await lstat(join(fork, file));
+    if (!found.isFile() || found.size > largestText) continue;
     const bytes = await readFile(join(fork, file));
-    if (bytes.length <= largestText && !bytes.includes(0)) texts.set(file, bytes.toString('utf8'));
+    if (!bytes.includes(0)) texts.set(file, bytes.toString('utf8'));
   }
   return texts;
 }
@@ -98,11 +121,17 @@ export async function checkMerged(folder: string): Promise<CheckResult[]> {
   if (!existsSync(join(folder, 'node_modules'))) await symlink(packages, join(folder, 'node_modules'));
   const check = async (name: CheckResult['name'], program: string, args: readonly string[]): Promise<CheckResult> => {
     try {
-      await run(process.execPath, [join(packages, program), ...args], { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+      await run(process.execPath, [join(packages, program), ...args], {
+        cwd: folder,
+        // The tests of a fork need no key of a platform.
+        env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'] },
+        timeout: checkMs,
+        maxBuffer: 64 * 1024 * 1024,
+      });
       return { name, isGood: true, text: '' };
     } catch (error) {
       const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-      return { name, isGood: false, text: `${stdout}${stderr}`.trim().split('\n').slice(0, 40).join('\n') };
+      return { name, isGood: false, text: `${stdout}${stderr}`.trim().split('\n').slice(-shownLines).join('\n') };
     }
   };
   const types = await check('types', 'typescript/bin/tsc', ['--noEmit', '-p', '.']);
