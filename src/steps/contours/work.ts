@@ -1,6 +1,15 @@
 import gdal from 'gdal-async';
-import { gridOf, integerRanges, requireStoredLayer, requireTransform, srsOfFeatures, withoutMask } from '../raster.ts';
-import { KitError, readingOf, type ReadingParameters, type StepJob } from '../step-kit.ts';
+import {
+  eachStrip,
+  gridOf,
+  integerRanges,
+  requireStoredLayer,
+  requireTransform,
+  srsOfFeatures,
+  withoutMask,
+  type BandReader,
+} from '../raster.ts';
+import { KitError, readingOf, type JobContext, type ReadingParameters, type StepJob } from '../step-kit.ts';
 
 interface Parameters extends ReadingParameters {
   readonly band: string;
@@ -22,11 +31,11 @@ export default async function work({
   const { dataset } = found;
   requireTransform(gridOf(dataset));
   const reader = raster.reader(found, readingOf(parameters));
-  // A real number may be infinite, and GDAL would look for its lines.
-  const isWhole = (found.band.dataType ?? '') in integerRanges;
-  const plain = reader.isPlain && isWhole ? null : await withoutMask(reader, dataset, workFolder, share(0, 0.3));
+  // GDAL would look for the lines of infinite heights.
+  const isFit = reader.isPlain && !(await hasInfinite(reader, share(0, 0.1)));
+  const plain = isFit ? null : await withoutMask(reader, dataset, workFolder, share(0.1, 0.3));
   const heights = plain?.bands.get(1) ?? found.band;
-  const generating = share(plain ? 0.3 : 0, 1);
+  const generating = share(plain ? 0.3 : 0.1, 1);
   const levels = parameters.levels
     .split(',')
     .filter((part) => part.trim() !== '')
@@ -66,4 +75,23 @@ export default async function work({
   requireStoredLayer(dataset, outputs.contours);
   plain?.close();
   signal.throwIfAborted();
+}
+
+/** True if a band has an infinite value. Whole numbers have none. */
+async function hasInfinite(reader: BandReader, context: JobContext): Promise<boolean> {
+  const { band } = reader;
+  if ((band.dataType ?? '') in integerRanges) return false;
+  const width = band.size.x;
+  let isFound = false;
+  await eachStrip(
+    { bands: [band], arrays: 1 },
+    (y, rows) => {
+      if (isFound) return;
+      const values = new Float64Array(width * rows);
+      reader.read([0, y, width, rows], values);
+      for (let i = 0; i < values.length && !isFound; i++) isFound = Math.abs(values[i]!) === Infinity;
+    },
+    context,
+  );
+  return isFound;
 }
