@@ -29,7 +29,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO, Literal, TypedDict
+from typing import Any, BinaryIO, Literal, TypedDict, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 Status = Literal["REQUESTED", "APPROVED", "REJECTED", "EXPIRED"]
@@ -254,8 +254,7 @@ class Launch:
     def operation_status(self, operation_id: str, retries: int = 0) -> Status:
         path = "/operation/{token}?" + urlencode({"operationId": operation_id})
         answer = self._call("operation status", "GET", path, retries=retries)
-        status: Status = _text(answer, "status", "operation status")  # type: ignore[assignment]
-        return status
+        return cast(Status, _text(answer, "status", "operation status"))
 
     def wait_for_decision(self, operation_id: str, poll_seconds: float = POLL_SECONDS) -> Status:
         """One call each interval, and none after the decision. The next call makes up for one that failed."""

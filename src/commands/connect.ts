@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { gdalProblem } from '../child/index.ts';
 import { isLoopbackName, KitError, type WireChanges } from '../contract/index.ts';
@@ -68,11 +68,9 @@ export default defineCommand(import.meta, {
       const place = new PlatformPlace({ url, apiKey, token, pace, learned, dialogue, recording });
       await walk(place);
       dialogue.say(`\nAll calls are understood. The wire profile is in ${file}`);
+      if (values['no-delivery']) return 0;
       const problem = gdalProblem();
-      if (values['no-delivery'] || problem !== null) {
-        if (problem === null || values['no-delivery']) return 0;
-        throw new KitError('not_installed', `the app needs GDAL to deliver a file: ${problem}`);
-      }
+      if (problem !== null) throw new KitError('not_installed', `the app needs GDAL to deliver a file: ${problem}`);
       dialogue.say('\nThe app delivers a file');
       const run = await deliver(place, await loadMyApp());
       if (run.state === 'COMPLETED') {

@@ -26,11 +26,8 @@ export default defineCommand(import.meta, {
     start: { type: 'string' },
   },
   async run({ values }) {
-    for (const [name, address] of [
-      ['sandbox', values.sandbox],
-      ['launch-url', values['launch-url']],
-    ] as const)
-      // oxfmt-ignore
+    const addresses = { sandbox: values.sandbox, 'launch-url': values['launch-url'] };
+    for (const [name, address] of Object.entries(addresses))
       if (address !== undefined && !isOfThisMachine(address))
         throw wrongArguments(`--${name} must be an http address of this machine`, usage);
     const { McpServer, StdioServerTransport } = await protocol();

@@ -18,7 +18,7 @@ the fork with this version, checks its types and runs test/my-app. The fork itse
 no conflict and the checks pass.`;
 
 const longestNote = 300;
-const inShell = (file: string) => (/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\\\''")}'`);
+const inShell = (file: string) => (/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`);
 
 const adviceFor = (file: string) =>
   file === 'package-lock.json'
@@ -48,10 +48,14 @@ export default defineCommand(import.meta, {
         return 1;
       }
       console.log(`\nmerge: no conflict outside your folders, ${changed.length} changed files`);
-      if (kept.length > 0)
+      if (kept.length > 0) {
         console.log(
-          `the kit's examples in your folders have changed too; the rehearsal keeps yours, as this does after the merge:\n  git checkout --ours -- ${kept.map(inShell).join(' ')} && git add --all && git commit --no-edit`,
+          "the kit's examples in your folders have changed too. The rehearsal keeps yours. After the merge, run:",
         );
+        for (const file of kept)
+          console.log(`  git ${existsSync(join(fork, file)) ? 'checkout --ours' : 'rm'} -- ${inShell(file)}`);
+        console.log('  git add --all && git commit --no-edit');
+      }
       if (values['merge-only']) return 0;
       let isGood = true;
       for (const check of await checkMerged(copy)) {

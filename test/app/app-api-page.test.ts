@@ -32,7 +32,7 @@ const started = JSON.parse(/```json\n([^]*?)```/.exec(page)![1]!) as { input: { 
 
 let session: BrowserSession;
 let runId: string;
-/** As in the declaration of ndvi. */
+/** File name of the output of ndvi. */
 const outputName = 'ndvi.tif';
 
 beforeAll(async () => {

@@ -1,16 +1,15 @@
 /** `connect` learns a foreign platform by answers alone, and the app delivers a file by what it has learned. */
-import { join } from 'node:path';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
-import { answerOf, questionLines, withEscapes } from '../../src/commands/connect/dialogue.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
-import { cleanUpLater } from '../support/cleanup.ts';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
 import { deliver } from '../../src/commands/connect/deliver.ts';
-import { namesIn } from '../../src/commands/connect/learn-refusal.ts';
+import { answerOf, questionLines, withEscapes } from '../../src/commands/connect/dialogue.ts';
+import { learnRefusal, namesIn } from '../../src/commands/connect/learn-refusal.ts';
 import { isModuleOf, LearnedProfile, moduleOf } from '../../src/commands/connect/learned-profile.ts';
 import { PlatformPlace } from '../../src/commands/connect/platform-place.ts';
 import { readRecording } from '../../src/commands/connect/recording.ts';
@@ -19,11 +18,12 @@ import { wireProfile, type WireChanges } from '../../src/contract/index.ts';
 import { unpaced } from '../../src/drift/target.ts';
 import myApp from '../../src/my-app/app.ts';
 import { answering } from '../support/answering.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
-import { apiKey, startSandbox } from '../support/sandbox.ts';
 import { foreignProfile } from '../support/foreign-profile.ts';
-import { onlyInAll } from '../support/tags.ts';
+import { apiKey, startSandbox } from '../support/sandbox.ts';
 import { strangeProfile } from '../support/strange-profile.ts';
+import { onlyInAll } from '../support/tags.ts';
 
 /** A sandbox that speaks as the documents say, and a place that knows nothing of it. */
 async function connecting(documents: WireChanges) {
@@ -88,7 +88,7 @@ describe('ends with a delivered file', { tags: [onlyInAll] }, () => {
     for (const line of dialogue.lines) expect(line.includes(token) || line.includes(apiKey)).toBe(false);
     if (documents.name !== 'same') return;
     expect(place.learned.changes).toEqual({ name: 'same' });
-    // What no call shows is asked always.
+    // No answer shows these values, so connect always asks for them.
     expect(dialogue.asked.map(({ about }) => about)).toEqual([
       'errors.codes.token_expired',
       'collection',
@@ -111,6 +111,23 @@ test.each([
   ['no name', { error: 'Bad Request' }, null],
 ])('an error body of %s names its field', (_, body, name) => {
   expect(namesIn(body)[0]?.path ?? null).toBe(name);
+});
+
+test.each([
+  ['query', { request: { name: { in: 'query', name: 'title' } } }],
+  ['header', { request: { name: { in: 'header', name: 'title' } } }],
+  ['body', { request: { name: 'title' } }],
+])('a field goes into the %s if the error says so', async (part, changes) => {
+  const learned = new LearnedProfile({ name: 'a' }, join(await testFolder(), 'profile.json'), 'marketplace-app-kit');
+  const dialogue = answering({ name: 'a' }, { others: { 'calls.createOperation.request:title': 'name' } });
+  const place = new PlatformPlace({ url: 'http://p', apiKey, token: 'token-1', pace: unpaced, learned, dialogue });
+  const body = { detail: [{ loc: [part, 'title'], msg: 'Field required' }] };
+  await learnRefusal(place, 'createOperation', {
+    answer: { status: 422, headers: {}, body: Buffer.from(JSON.stringify(body)) },
+    body,
+    shown: '',
+  });
+  expect(learned.call('createOperation').request).toEqual(changes.request);
 });
 
 test('an answer is a number of a choice, a value or the preset', () => {
@@ -154,11 +171,11 @@ test('a recording offers places and constants, and no token', async () => {
   await expect(readRecording(path, 'https://p.example')).rejects.toThrow('must be a HAR file');
 });
 
-describe('a platform with ideas of its own', () => {
+describe('a platform that differs in unusual ways', () => {
   const secret = { key: 'contract-key-0123456789abcdef', token: 'tokB-9gwjcc7k' };
   const dangerous = '\u001b]0;owned\u0007\u009b31m';
 
-  /** Answers in an envelope with a status of its own, refuses in Spring's way, and names key and token wherever it can. */
+  /** Wraps answers in an object with another `status`, refuses as Spring Boot does, and repeats the key and the token in many places. */
   async function rudePlatform() {
     const seen: string[] = [];
     let isApproved = false;

@@ -10,7 +10,7 @@ import {
   type WireCallName,
 } from '../../contract/index.ts';
 import type { RawAnswer } from '../../drift/facts.ts';
-import { bestOf, isFieldName } from './leaves.ts';
+import { isFieldName, likeness } from './leaves.ts';
 import type { PlatformPlace, SeenAnswer } from './platform-place.ts';
 
 const stop = 'stop';
@@ -73,7 +73,7 @@ const expectsZero = ({ learned }: PlatformPlace, body: unknown) =>
 /** True for a call that sends the parts of a file. */
 const hasParts = (name: WireCallName) => 'partNumber' in wireCalls[name].request;
 
-/** The name under which a field of ours goes out. */
+/** Name that a field of the contract has in the request. */
 const nameOf = ({ learned }: PlatformPlace, name: WireCallName, field: string) =>
   changedForm(name, learned.call(name)).fields.find((form) => form.field === field)?.name ?? field;
 
@@ -135,7 +135,7 @@ export function namesIn(body: unknown, depth = 0): NamedField[] {
   return [...named, ...[...fields.values()].flatMap((member) => namesIn(member, depth + 1))];
 }
 
-/** Asks for the path of a call, and for the place of values that no longer stand in it. */
+/** Asks for the path of a call, and where the platform takes the values that the path does not contain. */
 export async function learnPath(place: PlatformPlace, name: WireCallName): Promise<void> {
   const { learned, dialogue } = place;
   const form = changedForm(name, learned.call(name));
@@ -187,7 +187,7 @@ function placeIn(line: string, now: string): CallChanges {
   return { path, ...(known && { method: known }) };
 }
 
-/** A field that the platform misses is one of ours under another name, or has a value that never changes. */
+/** Asks what a missing field is: a field of the contract under another name, or a constant. */
 async function learnField(
   place: PlatformPlace,
   name: WireCallName,
@@ -198,10 +198,9 @@ async function learnField(
   const fields = [...new Set([...form.fields.map(({ field }) => field), ...wireCalls[name].extra])].filter(
     (field) => field !== 'token',
   );
-  const [likely] =
-    bestOf(path, fields).paths.length > 0
-      ? bestOf(path, fields).paths
-      : fields.filter((field) => bestOf(field, [path]).likeness > 0);
+  const [likely] = fields
+    .filter((field) => likeness(field, path) > 0)
+    .toSorted((a, b) => likeness(b, path) - likeness(a, path));
   const chosen = await dialogue.ask({
     about: `calls.${name}.request:${path}`,
     text: `The platform wants ${JSON.stringify(path)}: ${message}. What is it?`,
@@ -220,7 +219,8 @@ async function learnField(
   if (chosen === constant) return learnConstant(place, name, path, message);
   const before = wireCalls[name].request[chosen] ?? 'body';
   const isHeader = path.includes('-') && before !== 'query';
-  const to: 'header' | 'query' | 'body' = isHeader ? 'header' : form.method === 'GET' || form.isRaw ? 'query' : 'body';
+  const usual = isHeader ? 'header' : form.method === 'GET' || form.isRaw ? 'query' : 'body';
+  const to = part ?? usual;
   dialogue.say(`  \`${chosen}\` goes out as ${path}${to === 'body' ? '' : `, in the ${to}`}`);
   learned.changeCall(name, { request: { [chosen]: to === before ? path : { in: to, name: path } } });
 }
@@ -260,7 +260,7 @@ async function leaveOut(
   learned.change({ refusedFields: [...new Set([...(learned.changes.refusedFields ?? []), field])] });
 }
 
-/** The error does not say enough: the person does. `advice`: how to go on if nothing of the request is wrong; null if something is. */
+/** Asks for the difference, because the error does not name it. `advice`: what to do if the request is right; null if it is wrong. */
 async function learnOtherwise(place: PlatformPlace, name: WireCallName, advice: string | null): Promise<void> {
   const { learned, dialogue } = place;
   const hasFile = changedForm(name, learned.call(name)).file !== null;

@@ -1,4 +1,4 @@
-/** Values of an answer by their place, and the names that fields of the field's interfaces go by. */
+/** Values of an answer by their place, and common names of fields. */
 
 export interface Leaf {
   /** Dotted path. */
@@ -9,7 +9,7 @@ export interface Leaf {
 const mostLeaves = 60;
 const deepest = 6;
 
-/** Every value of an object that is no object itself, in its order, at most 60. Names with a dot cannot be written as a path. */
+/** Values of an object and of the objects in it, at most 60. Leaves out names that a profile cannot hold, such as those with a dot. */
 export function leavesOf(value: unknown, prefix = '', depth = 0): Leaf[] {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return [];
   return Object.entries(value)
@@ -25,7 +25,7 @@ export function leavesOf(value: unknown, prefix = '', depth = 0): Leaf[] {
 
 /** True for a name that a profile can hold: no path, and no redacted one. */
 export const isFieldName = (name: string): boolean =>
-  /^[^\s/?#&=.\p{Cc}]{1,200}$/u.test(name) && name !== '__proto__' && !name.includes('[redacted]');
+  /^[^\s/?#&=.\p{Cc}\p{Cf}]{1,200}$/u.test(name) && name !== '__proto__' && !name.includes('[redacted]');
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 const lastOf = (path: string) => path.split('.').at(-1) ?? path;
@@ -60,7 +60,7 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
   numberMatched: ['total', 'count', 'matched'],
 };
 
-/** Rates a name of the platform for a field of ours: 2 for the same name in another spelling, 1 for a usual other one. */
+/** Rates how well a name of the platform fits a field of the contract: 2 if only the spelling differs, 1 for a common synonym, else 0. */
 export function likeness(field: string, path: string): 0 | 1 | 2 {
   const name = plain(lastOf(path));
   if (name === plain(field)) return 2;

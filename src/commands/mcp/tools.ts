@@ -30,6 +30,7 @@ export interface Tool<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly run: (input: z.output<z.ZodObject<Shape>>, place: ToolPlace) => Promise<unknown>;
 }
 
+/** Keeps the input's type inside `run`. A list of tools has the general type. */
 const defineTool = <Shape extends z.ZodRawShape>(tool: Tool<Shape>): Tool => tool as unknown as Tool;
 
 const launchId = z.string().describe('Launch, as `launch` returned it.');
@@ -140,7 +141,7 @@ export const tools: Readonly<Record<string, Tool>> = {
   certify: defineTool({
     title: 'Certify one scenario',
     description:
-      'Runs one scenario of the certification on a sandbox of its own, such as approve-at-once, reject or chunk-cut. Starts the app by the command of --start.',
+      'Runs one scenario of the certification, such as approve-at-once, reject or chunk-cut, on a separate sandbox. Starts the app with the command of --start.',
     inputSchema: {
       scenario: z
         .string()
@@ -153,7 +154,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       const address = launchUrl === null ? [] : ['--launch-url', launchUrl];
       const scratch = scratchFolder('mcp');
       try {
-        // The app may print its requests, with tokens, so only the report comes back. With a key of its own, certify prints none.
+        // The output of the app may contain tokens, so only the report is returned. Without this key, certify would print one.
         const report = join(scratch.path, 'report.json');
         const args = ['certify', '--start', start, ...address, '--scenario', scenario, '--json', report];
         await runCommand(args, { SANDBOX_API_KEY: randomBytes(24).toString('base64url') });

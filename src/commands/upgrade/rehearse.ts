@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { lstat, readFile, rm, symlink } from 'node:fs/promises';
+import { lstat, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as z from 'zod';
@@ -35,7 +35,7 @@ export interface CheckResult {
   readonly text: string;
 }
 
-/** Git's variables and settings of the caller would lead it to another repository, or let it merge otherwise. */
+/** The environment without git's variables and settings of the caller, which could name another repository or change the merge. */
 function gitEnvironment(): NodeJS.ProcessEnv {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'));
   const own = {
@@ -86,19 +86,24 @@ export async function tryMerge(fork: string, folder: string): Promise<MergeTrial
   await git(folder, 'merge', '--quiet', '--no-edit', 'FETCH_HEAD').catch(() => {});
   const unmerged = linesOf(await git(folder, 'diff', '--name-only', '--diff-filter=U'));
   const kept = unmerged.filter((file) => ownFolders.some((own) => file.startsWith(`${own}/`)));
-  // A file that the owner has deleted has no stage of its own.
-  const ours = new Set(linesOf(await git(folder, 'ls-files', '--unmerged')).filter((line) => / 2\t/.test(line)).map((line) => line.split('\t')[1] ?? '')); // oxfmt-ignore
-  for (const file of kept) {
-    if (ours.has(file)) await git(folder, 'checkout', '--quiet', '--ours', '--', file);
-    await git(folder, ...(ours.has(file) ? ['add'] : ['rm', '--quiet', '--cached']), '--', file);
-    if (!ours.has(file)) await rm(join(folder, file), { force: true });
-  }
-  const isMerged = unmerged.length > 0 || (await git(folder, 'merge-base', '--is-ancestor', 'FETCH_HEAD', 'HEAD').then(() => true, () => false)); // oxfmt-ignore
-  if (!isMerged) throw new KitError('git_failed', 'git has not merged this version of the kit, and names no conflict');
+  for (const file of kept) await keepOurs(folder, file);
+  if (unmerged.length === 0)
+    await git(folder, 'merge-base', '--is-ancestor', 'FETCH_HEAD', 'HEAD').catch(() => {
+      throw new KitError('git_failed', 'git has not merged this version of the kit, and names no conflict');
+    });
   const { version } = z
     .object({ version: z.string() })
     .parse(JSON.parse(await git(folder, 'show', `${base.trim()}:package.json`)));
   return { version, changed, kept, conflicts: unmerged.filter((file) => !kept.includes(file)) };
+}
+
+/** Resolves a conflict by the file of the fork. Git has no version of a file that the fork has deleted. */
+async function keepOurs(folder: string, file: string): Promise<void> {
+  const stages = await git(folder, 'ls-files', '--unmerged', '--', file);
+  if (/ 2\t/.test(stages)) {
+    await git(folder, 'checkout', '--quiet', '--ours', '--', file);
+    await git(folder, 'add', '--', file);
+  } else await git(folder, 'rm', '--quiet', '--', file);
 }
 
 /** Texts of the fork's own files, by path: those of its folders, and those that it has changed. */

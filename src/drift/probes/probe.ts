@@ -103,7 +103,7 @@ export function readable<T extends object>(read: () => T): Partial<T> {
 
 export const refusal = { expect: 'refusal' } as const;
 
-/** Begins an upload. Returns what names it, unless the platform refuses it or the answer cannot be read. */
+/** Begins an upload. Returns its identifiers; undefined if the platform refuses it or the answer cannot be read. */
 export async function beginUpload(
   at: Conversation,
   name: string,
@@ -111,7 +111,6 @@ export async function beginUpload(
   options?: typeof refusal,
 ): Promise<{ readonly uploadId: string; readonly key: string } | undefined> {
   const answer = await at.call(name, 'initiateUpload', { token: await at.token(), upload }, options);
-  if (options) return undefined;
   const { uploadId, key } = readable(() => at.target.profile.calls.initiateUpload.decode(jsonOf(answer)));
   return uploadId === undefined || key === undefined ? undefined : { uploadId, key };
 }
