@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresAdapter, PostgresDialect, sql, SqliteAdapter, type Kysely } from 'kysely';
 import { Migrator, type Migration } from 'kysely/migration';
 import { KitError } from '../contract/index.ts';
-import { messageOf } from '../files/index.ts';
+import { codeOf, messageOf } from '../files/index.ts';
+import { DatabaseUnavailableError } from './database-unavailable.ts';
 
 /** SQL that runs once. `texts` are what a release holds: they never change afterwards. */
 interface SqlMigration extends Migration {
@@ -209,11 +211,34 @@ export const newestMigration = Object.keys(migrations).toSorted().at(-1) ?? '';
 export async function migrate<Tables>(database: Kysely<Tables>, upTo?: string): Promise<boolean> {
   // Kysely runs each statement by itself on SQLite, where one process migrates.
   if (!database.getExecutor().adapter.supportsTransactionalDdl) return migrateIn(database, upTo);
-  return database.transaction().execute(async (transaction) => {
-    await lockMigrations(transaction);
-    return migrateIn(transaction, upTo);
-  });
+  const untilMs = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      return await database.transaction().execute(async (transaction) => {
+        await lockMigrations(transaction);
+        await sql.raw(`set local lock_timeout = ${lockWithinMs}`).execute(transaction);
+        return migrateIn(transaction, upTo);
+      });
+    } catch (error) {
+      if (!isOfLocks(error) || performance.now() > untilMs) throw error;
+      await sleep(lockWithinMs * (0.5 + Math.random()));
+    }
+  }
 }
+
+/**
+ * Maximum wait for the lock of a table that processes of the last release still use. It is shorter than the second
+ * after which PostgreSQL ends one of two transactions that wait for each other, so it is always the migration that
+ * gives way, and queries behind it wait no longer than this.
+ */
+const lockWithinMs = 400;
+
+/** Maximum time to try again if tables stay locked. */
+const patienceMs = 60_000;
+
+/** True if a lock did not come in time, or by a deadlock. */
+const isOfLocks = (error: unknown) =>
+  ['55P03', '40P01'].includes(codeOf(error instanceof DatabaseUnavailableError ? error.cause : error) ?? '');
 
 /** Waits until no other process migrates. The lock ends with the transaction, so that a pooler such as PgBouncer cannot give it to somebody else. Releases up to 1.0.0 use the same key. */
 const lockMigrations = <Tables>(transaction: Kysely<Tables>) =>

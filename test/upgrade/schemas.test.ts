@@ -9,7 +9,7 @@ import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
-import { migrate, migrations } from '../../src/app/migrations.ts';
+import { LocklessPostgresDialect, migrate, migrations } from '../../src/app/migrations.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { migrateSandbox, openSandboxDatabase } from '../../src/sandbox/database.ts';
 import { Catalog } from '../../src/sandbox/stac/catalog.ts';
@@ -199,4 +199,24 @@ for (const [name, options, make] of adapters)
 
 test('the last migration of each release is still there', () => {
   for (const { lastMigration } of releases) expect(Object.keys(migrations)).toContain(lastMigration);
+});
+
+test('a migration gives way to what processes of the last release do', needing('postgresql'), async () => {
+  const pool = new pg.Pool({ connectionString: await (await startPostgres()).create(), max: 4 });
+  const database = new Kysely<unknown>({ dialect: new LocklessPostgresDialect({ pool }) });
+  cleanUpLater(() => database.destroy());
+  await migrate(database, '015-turns');
+
+  const other = await pool.connect();
+  await other.query('begin; update runs set turn = turn');
+  const migrating = migrate(database);
+  // The migration changes `workers` first, and then wants `runs`, which the other transaction has.
+  const isLocked = `select from pg_locks where relation = 'workers'::regclass and mode = 'AccessExclusiveLock' and granted`;
+  await expect.poll(async () => (await pool.query(isLocked)).rowCount, { interval: 10 }).toBeGreaterThan(0);
+  // A page that is loaded meanwhile does not wait for the end of the other transaction, nor for a deadlock.
+  await pool.query('select from runs');
+  await other.query('update workers set alive_at = 1; commit');
+  other.release();
+  expect(await migrating).toBe(true);
+  expect((await pool.query('select from step_jobs')).rowCount).toBe(0);
 });
