@@ -5,6 +5,8 @@ export interface BenchResult {
   /** ISO 8601. */
   readonly at: string;
   readonly machine: string;
+  /** Versions of the peers. Missing in results from before they were kept. */
+  readonly peers?: readonly string[];
   readonly rows: readonly BenchRow[];
 }
 export type BenchResults = Readonly<Record<string, BenchResult>>;
@@ -43,8 +45,8 @@ The machines are shared, and seconds differ by half from day to day. Read the ra
 
 ${Object.entries(benches)
   .map(
-    ([name, { at, machine, rows: own }]) =>
-      `## ${titles[name] ?? name}\n\n\`npm run bench -- --only ${name}\`, ${at.slice(0, 10)}, ${machine}\n\n${tableOf(own)}\n`,
+    ([name, { at, machine, peers = [], rows: own }]) =>
+      `## ${titles[name] ?? name}\n\n\`npm run bench -- --only ${name}\`, ${[at.slice(0, 10), machine, ...peers].join(', ')}\n\n${tableOf(own)}\n`,
   )
   .join('\n')}`;
   return laidOut('docs/performance.md', text);

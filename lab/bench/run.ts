@@ -8,6 +8,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { arch, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { peerVersionsOf } from './peer-versions.ts';
 import { pageOf, type BenchResult, type BenchResults } from './page.ts';
 import { isMet, skippedStatus, tableOf, type BenchRow } from './rows.ts';
 
@@ -70,7 +71,7 @@ for (const name of names.filter((one) => wanted.includes(one))) {
     failed.push(name);
     continue;
   }
-  results[name] = { at: new Date().toISOString(), machine, rows };
+  results[name] = { at: new Date().toISOString(), machine, peers: peerVersionsOf(rows), rows };
 }
 await rm(rowsFile, { force: true });
 

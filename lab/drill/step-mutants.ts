@@ -819,20 +819,20 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
     one(
       'the pixel size is not looked at',
       reprojectWork,
-      'parameters.pixelSize === undefined ? []',
-      'parameters.pixelSize !== null ? []',
+      'const size = pixelSize === undefined',
+      'const size = pixelSize !== null',
     ),
     one(
       'half the pixel size',
       reprojectWork,
-      "['-tr', parameters.pixelSize, parameters.pixelSize]",
-      "['-tr', parameters.pixelSize / 2, parameters.pixelSize / 2]",
+      "['-tr', pixelSize, pixelSize]",
+      "['-tr', pixelSize / 2, pixelSize / 2]",
     ),
     one(
       'pixels are not square',
       reprojectWork,
-      "['-tr', parameters.pixelSize, parameters.pixelSize]",
-      "['-tr', parameters.pixelSize, parameters.pixelSize / 2]",
+      "['-tr', pixelSize, pixelSize]",
+      "['-tr', pixelSize, pixelSize / 2]",
     ),
     one(
       'the first band alone',

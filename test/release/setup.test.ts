@@ -1,7 +1,8 @@
 /** The set-up: what has been built stays, two at once do not meet, and another project's packages are not touched. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { projectRoot, testFolder } from '../support/folders.ts';
@@ -20,8 +21,11 @@ async function project(npm: string) {
   for (const name of ['bash', 'rm', 'mkdir', 'sleep', 'cat']) await symlink(`/bin/${name}`, join(bin, name));
   await symlink(process.execPath, join(bin, 'node'));
   await writeFile(join(bin, 'npm'), `#!/bin/bash\n${npm}\n`, { mode: 0o755 });
-  const run = async () => {
-    const child = spawn(process.execPath, ['scripts/setup.mjs'], { cwd: folder, env: { PATH: bin, CI: 'true' } });
+  const run = async (env: Readonly<Record<string, string>> = {}) => {
+    const child = spawn(process.execPath, ['scripts/setup.mjs'], {
+      cwd: folder,
+      env: { PATH: bin, CI: 'true', ...env },
+    });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (part: string) => (output += part));
@@ -73,4 +77,20 @@ test('packages behind a link are another project’s', async () => {
   expect(output).toContain(`node_modules is a symbolic link to ${join(folder, 'node_modules')}`);
   expect((await lstat(binding)).isFile()).toBe(true);
   expect(await run()).toMatchObject({ output: expect.stringContaining('installing packages') as string });
+});
+
+test('a build says where its log is before it begins, and shows the end of it if it fails', async () => {
+  const { folder, run, binding } = await project(
+    `if [ "$1" = rebuild ]; then echo 'undefined reference to GDALOpen'; exit 1; fi; ${installs}`,
+  );
+  await rm(join(folder, 'node_modules'), { recursive: true });
+  for (const name of ['gdal-config', 'g++', 'make', 'python3'])
+    await writeFile(join(folder, 'bin', name), '#!/bin/bash\necho 3.6.2\n', { mode: 0o755 });
+  const { status, output } = await run({ GDAL_PREBUILT: 'no' });
+  const log = join(folder, 'node_modules/.gdal-async-build.log');
+  expect(status, output).toBe(1);
+  expect(output.indexOf(`Its log is ${log}`)).toBeGreaterThan(-1);
+  expect(output.indexOf(`Its log is ${log}`)).toBeLessThan(output.indexOf('undefined reference to GDALOpen'));
+  expect(output).toContain(`The whole log is ${log}`);
+  expect(existsSync(binding)).toBe(false);
 });

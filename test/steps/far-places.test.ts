@@ -214,3 +214,28 @@ test('values that are all alike have the middle colour', () => {
   expect(rangeOf(Float64Array.of(0, 0), { ramp: 'gray', centre: 0 })).toEqual([-0.5, 0.5]);
   expect(rangeOf(Float64Array.of(1, 2), { ramp: 'gray' })).toEqual([0.5, 1.5]);
 });
+
+test.each([
+  ['reproject', -180.5],
+  ['reproject', -0.5],
+  ['mosaic', -180.5],
+])('%s of a grid whose rows are centred on the poles keeps them, from %i°', async (step, west) => {
+  const { raster } = await run(
+    step,
+    {
+      ...{ width: 360, height: 181, type: 'Float32', epsg: 4326, transform: [west, 1, 0, 90.5, 0, -1] },
+      bands: [(_, y) => 90 - y],
+    },
+    { crs: 'EPSG:4087' },
+  );
+  const { width, height, bands, geoTransform } = raster();
+  // EPSG:4087 is the plate carrée of a sphere with the Earth's equator: y = 6,378,137 m x latitude.
+  const latitudeOf = (row: number) =>
+    ((geoTransform[3]! + (row + 0.5) * geoTransform[5]!) / 6_378_137) * (180 / Math.PI);
+  const rows = Array.from({ length: height }, (_, row) => row).filter((row) => Math.abs(latitudeOf(row)) <= 90);
+  expect(rows.length * Math.abs(geoTransform[5]!)).toBeGreaterThan(2 * 10_018_754 - 2 * Math.abs(geoTransform[5]!));
+  for (const row of rows) {
+    const value = bands[0]![row * width + Math.floor(width / 2)];
+    expect(Math.abs(value! - latitudeOf(row)), `row ${row}`).toBeLessThanOrEqual(0.5 + 1e-6);
+  }
+});

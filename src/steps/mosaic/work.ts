@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { parse } from 'node:path';
 import gdal from 'gdal-async';
 import {
+  argumentsPastPoles,
   BandReader,
   closeAndRemove,
   commonOptions,
@@ -147,6 +148,13 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
   };
 }
 
+/** The grid of a given reference system, which GDAL chooses. */
+function gridIn(code: string, datasets: readonly gdal.Dataset[]): MosaicGrid {
+  requireNotAround(code, datasets);
+  const sources = datasets.map((dataset) => ({ dataset, srs: dataset.srs }));
+  return { args: argumentsPastPoles(sources, srsOfCode(code)), shifts: datasets.map(() => 0) };
+}
+
 const orders = ['last', 'first', 'newest', 'oldest'] as const;
 type Order = (typeof orders)[number];
 const isOrder = (overlap: string): overlap is Order => orders.some((order) => order === overlap);
@@ -191,8 +199,7 @@ export default async function work(job: StepJob<Parameters>): Promise<void> {
   // GDAL would take the transform of a file without one for degrees.
   for (const dataset of scene.datasets) if (dataset.geoTransform) requireTransform(gridOf(dataset));
   const { args, shifts } =
-    parameters.crs === undefined ? mosaicGrid(scene.datasets) : { args: [], shifts: scene.datasets.map(() => 0) };
-  if (parameters.crs !== undefined) requireNotAround(parameters.crs, scene.datasets);
+    parameters.crs === undefined ? mosaicGrid(scene.datasets) : gridIn(parameters.crs, scene.datasets);
   const views = scene.datasets.map((dataset, i) => (shifts[i] === 0 ? dataset : moved(dataset, shifts[i]!)));
   const wanted = parameters.crs ?? first.srs?.toWKT();
   const systems = scene.datasets.map(({ srs }) => srs);

@@ -1,5 +1,6 @@
 import gdal from 'gdal-async';
 import {
+  argumentsPastPoles,
   gridArguments,
   requireCovered,
   requirePlaced,
@@ -35,13 +36,16 @@ export default async function work(job: Job): Promise<void> {
   const srs = from === undefined ? source.srs : srsOfCode(from);
   const target = targetOf(parameters.crs, [srs]);
   const across = like ? null : targetAcross({ srs, geoTransform, rasterSize }, target);
-  const size = parameters.pixelSize === undefined ? [] : ['-tr', parameters.pixelSize, parameters.pixelSize];
+  const { pixelSize } = parameters;
+  const pastPoles =
+    like || across !== null ? [] : argumentsPastPoles([{ dataset: source, srs }], srsOfCode(target), pixelSize);
+  const size = pixelSize === undefined || pastPoles.length > 0 ? [] : ['-tr', pixelSize, pixelSize];
   const result = await warped(
     job,
     sourcesOf(inputs.input),
     [
       ...(from === undefined ? [] : ['-s_srs', from]),
-      ...(like ? gridArguments(like, [srs]) : ['-t_srs', across ?? target, ...size]),
+      ...(like ? gridArguments(like, [srs]) : ['-t_srs', across ?? target, ...pastPoles, ...size]),
       ...['-r', parameters.resampling],
     ],
     share(0, 0.6),

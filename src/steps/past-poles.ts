@@ -1,0 +1,96 @@
+/** Extents of grids whose first and last rows are centred on the poles, as those of climate models are. */
+import gdal from 'gdal-async';
+import { degreesPerUnit, fromTransform } from '../raster/affine.ts';
+import { fromLonLat, toLonLat, type LonLat } from '../raster/lon-lat.ts';
+
+interface Source {
+  readonly dataset: gdal.Dataset;
+  /** Its reference system, or the one that the user gives it. */
+  readonly srs: gdal.SpatialReference | null;
+}
+
+const pointsPerSide = 33;
+/** A distance that no place on Earth has from an origin, in units of a reference system. */
+const wide = 1e8;
+/** Part of a row, so that rounding is no reach past a pole. */
+const tolerance = 1e-6;
+
+/**
+ * Arguments that make GDAL's warper keep the rows at a pole. It finds no place for the edge of such a row, which lies past the
+ * pole, and would leave out up to ten degrees of the raster. Empty where no raster reaches past a pole, where the target is in
+ * degrees, and where it has no place for a pole. `pixelSize`: in units of the target; default: the smallest of those that GDAL finds.
+ */
+export function argumentsPastPoles(
+  sources: readonly Source[],
+  target: gdal.SpatialReference,
+  pixelSize?: number,
+): string[] {
+  if (degreesPerUnit(target) !== null || !sources.some(reachesPastPole)) return [];
+  const grids = sources.map((source) => gridIn(source, target));
+  if (!grids.every((grid) => grid !== null)) return [];
+  const [west, south] = [0, 1].map((side) => Math.min(...grids.map(({ box }) => box[side]!)));
+  const [east, north] = [2, 3].map((side) => Math.max(...grids.map(({ box }) => box[side]!)));
+  const size = pixelSize ?? Math.min(...grids.map((grid) => grid.pixelSize));
+  return ['-te', west, south, east, north, '-tr', size, size].map(String);
+}
+
+/** Latitudes of the first and the last edge, and of one row. Empty for a raster in other units, or a turned one. */
+function latitudesOf({ srs, dataset: { geoTransform, rasterSize } }: Source): [latitude: number, perRow: number][] {
+  const perUnit = degreesPerUnit(srs);
+  if (perUnit === null || !geoTransform || geoTransform[2] !== 0 || geoTransform[4] !== 0) return [];
+  const [first, perRow] = [geoTransform[3]! * perUnit, geoTransform[5]! * perUnit];
+  return [first, first + rasterSize.y * perRow].map((latitude) => [latitude, Math.abs(perRow)]);
+}
+
+/** True if an edge lies past a pole by at most one row. */
+const reachesPastPole = (source: Source): boolean =>
+  latitudesOf(source).some(([latitude, perRow]) => {
+    const past = Math.abs(latitude) - 90;
+    return past > tolerance * perRow && past <= perRow;
+  });
+
+/**
+ * The extent and the pixels that GDAL finds for a raster. The extent (west, south, east, north) also holds the points of the
+ * raster up to the poles. Null if a point has no place.
+ */
+function gridIn({ dataset, srs }: Source, target: gdal.SpatialReference): { box: number[]; pixelSize: number } | null {
+  const { geoTransform, rasterSize } = dataset;
+  if (!srs || !geoTransform) return null;
+  const found = suggestedGrid(dataset, srs, target);
+  if (!found) return null;
+  const [x0, pixelSize, , y0] = found.geoTransform as [number, number, number, number];
+  let box = [x0, y0 - found.rasterSize.y * pixelSize, x0 + found.rasterSize.x * pixelSize, y0];
+  const toTarget = fromLonLat(target);
+  const lonLatOf = toLonLat(srs);
+  const pole = 90 / (degreesPerUnit(srs) ?? 0);
+  for (let i = 0; i < pointsPerSide ** 2; i++) {
+    const column = ((i % pointsPerSide) * rasterSize.x) / (pointsPerSide - 1);
+    const row = (Math.floor(i / pointsPerSide) * rasterSize.y) / (pointsPerSide - 1);
+    const [x, y] = fromTransform(geoTransform, column, row);
+    const lonLat = lonLatOf(x, Math.min(Math.max(y, -pole), pole));
+    const place = lonLat && placeIn(toTarget, lonLat);
+    if (!place) return null;
+    const [east, north] = place;
+    box = [Math.min(box[0]!, east), Math.min(box[1]!, north), Math.max(box[2]!, east), Math.max(box[3]!, north)];
+  }
+  return { box, pixelSize };
+}
+
+/** Null where GDAL finds none, which it then says itself when it warps. */
+function suggestedGrid(src: gdal.Dataset, srs: gdal.SpatialReference, target: gdal.SpatialReference) {
+  try {
+    return gdal.suggestedWarpOutput({ src, s_srs: srs, t_srs: target });
+  } catch {
+    return null;
+  }
+}
+
+/** Null where a projection has no end at a pole, for which PROJ may give a large number. */
+function placeIn(toTarget: ReturnType<typeof fromLonLat>, [lon, lat]: LonLat): LonLat | null {
+  try {
+    const [east, north] = toTarget(lon, lat);
+    return Math.abs(east) < wide && Math.abs(north) < wide ? [east, north] : null;
+  } catch {
+    return null;
+  }
+}
