@@ -4,8 +4,10 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { BenchRow } from './rows.ts';
 
-const printedBy = (program: string, ...args: string[]): string | null =>
-  /\d+\.\d+(\.\d+)?/.exec(String(spawnSync(program, args, { encoding: 'utf8' }).stdout))?.[0] ?? null;
+function printedBy(program: string, ...args: string[]): string | null {
+  const { error, stdout } = spawnSync(program, args, { encoding: 'utf8' });
+  return error ? null : (/\d+\.\d+(\.\d+)?/.exec(stdout)?.[0] ?? null);
+}
 
 const requirePeer = createRequire(new URL('./peers/package.json', import.meta.url));
 const requireOwn = createRequire(import.meta.url);

@@ -822,18 +822,8 @@ export const stepMutants: Readonly<Record<string, readonly StepMutant[]>> = {
       'const size = pixelSize === undefined',
       'const size = pixelSize !== null',
     ),
-    one(
-      'half the pixel size',
-      reprojectWork,
-      "['-tr', pixelSize, pixelSize]",
-      "['-tr', pixelSize / 2, pixelSize / 2]",
-    ),
-    one(
-      'pixels are not square',
-      reprojectWork,
-      "['-tr', pixelSize, pixelSize]",
-      "['-tr', pixelSize, pixelSize / 2]",
-    ),
+    one('half the pixel size', reprojectWork, "['-tr', pixelSize, pixelSize]", "['-tr', pixelSize / 2, pixelSize / 2]"),
+    one('pixels are not square', reprojectWork, "['-tr', pixelSize, pixelSize]", "['-tr', pixelSize, pixelSize / 2]"),
     one(
       'the first band alone',
       reprojectWork,
