@@ -19,6 +19,7 @@ import { caseOf } from '../../src/app/runs/desk.ts';
 import { limitError } from '../../src/child/index.ts';
 import type { StepRequirements } from '../../src/steps/step.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
+import { slowly, someTurns } from '../support/slowly.ts';
 import { noUsage } from '../support/usage.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { approvingCalls, databaseWithLaunch } from '../support/engine-fakes.ts';
@@ -101,7 +102,7 @@ async function startFleet() {
       version: options.version ?? step.version,
       ...(options.requires && { requires: options.requires }),
     };
-    const host = {
+    const host = slowly({
       steps: [own],
       find: (id: string) => {
         if (id !== own.id) throw new KitError('unknown_step', `there is no step ${id}`);
@@ -126,13 +127,15 @@ async function startFleet() {
           usage: noUsage,
         };
       },
-    } as unknown as StepHost;
+    }) as unknown as StepHost;
     const [onOutdated, onPassedOn] = [vi.fn(), vi.fn()];
     const ownStore = new Proxy(store, {
       get(target, method: keyof SqlRunStore) {
         const call = target[method] as (...args: unknown[]) => Promise<unknown>;
         return async (...args: unknown[]) => {
+          await someTurns();
           const answer = await call.apply(target, args);
+          await someTurns();
           if (method === 'claimNext' && answer !== null) await options.afterClaim?.();
           return answer;
         };
@@ -222,7 +225,9 @@ test('a run with a label waits, says why, and is done when a worker with the lab
   const viewer = runViewer({ store, engine: plain.engine, steps: plain.steps });
   const view = await viewer.one((await store.find(id))!);
   expect(view.progress.note).toMatch(/^no worker has the step ndvi \S+, the label gpu at the moment; the run waits/);
-  expect((await caseOf(store, id))?.waitsFor).toBe('no living worker with its step has the label gpu');
+  // The worker that followed the approval may still hold it for a moment.
+  const waitsFor = async () => (await caseOf(store, id))?.waitsFor;
+  await expect.poll(waitsFor).toBe('no living worker with its step has the label gpu');
   await worker('with-gpu', { requires, place: { ...place, labels: ['gpu'] } });
   await vi.waitFor(async () => expect(await stateOf(id)).toBe('COMPLETED'), within);
   expect(done.map((one) => one.worker)).toEqual(['with-gpu']);

@@ -15,6 +15,7 @@ import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
 import { WorkFolders } from '../../src/app/runs/work-folders.ts';
 import { ChildJobError, limitError, ReportedJobError } from '../../src/child/index.ts';
 import { ndvi as step } from '../../src/steps/index.ts';
+import { slowly, someTurns } from '../support/slowly.ts';
 import { noUsage } from '../support/usage.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { approvingCalls, databaseWithLaunch } from '../support/engine-fakes.ts';
@@ -50,8 +51,10 @@ async function start({
       (target, name: keyof RunStore) =>
       (...args: unknown[]) => {
         const call = async () => {
+          await someTurns();
           beforeStore(name);
           const answer = await Reflect.apply(target[name] as (...given: unknown[]) => unknown, target, args);
+          await someTurns();
           afterStore(name);
           return answer;
         };
@@ -70,7 +73,7 @@ async function start({
   let attempts = 0;
   /** Owners of the tasks that the step got. */
   const owners: string[] = [];
-  const host = {
+  const host = slowly({
     steps: [step],
     find: () => step,
     check: async () => ({ step, parameters: {} }),
@@ -88,7 +91,7 @@ async function start({
         usage: noUsage,
       };
     },
-  } as unknown as StepHost;
+  }) as unknown as StepHost;
   const workDir = join(folder, 'work');
   const queue = new LocalRunQueue();
   const engine = createRunEngine({

@@ -26,8 +26,8 @@ test('a run that is gone costs no other run its progress', needing('postgresql')
   };
   await new SqlRunStore(database, Date.now, { isShared: true }).create(run);
   const half = { fraction: 0.5, note: 'half', bytes: null };
-  board.report({ id: 'gone', launchId: 'l' }, half);
+  board.report({ id: 'gone', launchId: 'l', state: 'CREATED' }, half);
   board.report(run, half);
-  await expect.poll(() => board.get('there'), { timeout: 60_000 }).toEqual(half);
+  await expect.poll(() => board.get(run), { timeout: 60_000 }).toEqual(half);
   expect(errors).toEqual([]);
 });

@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { assumedLimits, type Content } from '../../src/contract/index.ts';
@@ -9,9 +10,11 @@ import {
   type UploadOptions,
   type UploadProgress,
 } from '../../src/app/upload/uploader.ts';
+import { identityOf } from '../../src/files/index.ts';
 import { createPlatformClient, PlatformError } from '../../src/platform-client/index.ts';
 import { fetchedDigest } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
+import { slowly } from '../support/slowly.ts';
 import { apiKey, approvedOperation, someBytes, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 
 const partSizeBytes = 1000;
@@ -60,6 +63,31 @@ async function start(sandbox?: TestSandbox) {
   return { platform, launchId, upload, saved, parts, fault, path, operationId, completions, refusals };
 }
 
+test('an output that changes while its last part is read is not delivered as a mixture', async () => {
+  const path = join(await testFolder(), 'output.tif');
+  await writeFile(path, someBytes(600_000));
+  const identity = identityOf(await stat(path));
+  const received: number[] = [];
+  const calls = slowly({
+    initiateUpload: async () => ({ uploadId: 'u', key: 'k' }),
+    uploadChunk: async ({ content }: { content: Content }) => {
+      for await (const part of content.open()) received.push(part.length);
+    },
+    completeUpload: async () => ({ fileId: 'f' }),
+  }) as unknown as UploadOptions['calls'];
+  const uploaded = uploadFile(
+    { operationId: 'o', path, sizeBytes: 600_000, fileName: 'a.tif', sourceType: 'UNKNOWN', resume: null, identity },
+    {
+      ...{ calls, limits: assumedLimits, partSizeBytes: 600_000, save: async () => {} },
+      signal: new AbortController().signal,
+      // After the first bytes of the part, another process writes the file.
+      onProgress: () => writeFileSync(path, someBytes(600_000, 9)),
+    },
+  );
+  await expect(uploaded).rejects.toMatchObject({ code: 'output_changed' });
+  expect(received.reduce((sum, size) => sum + size, 0)).toBeLessThan(600_000);
+});
+
 test('chunks in order, progress saved before it is relied on, then complete', async () => {
   const { platform, upload, saved, parts } = await start();
   const { fileId, size } = await upload();
@@ -90,6 +118,33 @@ describe('the facts of an output', () => {
     expect(completions[1]).toMatchObject(facts);
     expect(completions[1]).not.toHaveProperty('geometry');
     expect(refusals).toMatchObject([{ code: 'validation_failed' }]);
+  });
+
+  test('go once more without the one that the platform refuses in a part of it', async () => {
+    const path = join(await testFolder(), 'output.tif');
+    await writeFile(path, bytes);
+    const completions: object[] = [];
+    const calls = slowly({
+      initiateUpload: async () => ({ uploadId: 'u', key: 'k' }),
+      uploadChunk: async () => {},
+      completeUpload: async (body: object) => {
+        completions.push(body);
+        if (!('layerProperties' in body)) return { fileId: 'f' };
+        const details = [{ path: 'layerProperties.step', message: 'is too long' }];
+        throw new PlatformError('upload.complete', 'validation_failed', 'answered 400', {
+          platformStatus: 400,
+          details,
+        });
+      },
+    }) as unknown as UploadOptions['calls'];
+    const task = { operationId: 'o', path, sizeBytes: 4500, fileName: 'a.tif', sourceType: 'UNKNOWN', resume: null, facts } as const; // oxfmt-ignore
+    await uploadFile(task, {
+      ...{ calls, limits: assumedLimits, partSizeBytes, save: async () => {}, onProgress: () => {} },
+      signal: new AbortController().signal,
+    });
+    expect(completions).toHaveLength(2);
+    expect(completions[1]).toMatchObject({ acquisitionDate: facts.acquisitionDate });
+    expect(completions[1]).not.toHaveProperty('layerProperties');
   });
 
   test('are not blamed for a refusal without them, nor for a failure of the platform', async () => {
@@ -289,7 +344,11 @@ describe('parts that something before the platform refuses as too large', () => 
         resume: null,
       },
       {
-        ...{ calls: calls as unknown as UploadOptions['calls'], limits: assumedLimits, partSizeBytes: 512 * 1024 },
+        ...{
+          calls: slowly(calls) as unknown as UploadOptions['calls'],
+          limits: assumedLimits,
+          partSizeBytes: 512 * 1024,
+        },
         ...{ save: async () => {}, onProgress: () => {}, signal: new AbortController().signal },
       },
     );

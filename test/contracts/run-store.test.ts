@@ -150,5 +150,5 @@ function suites(name: string, open: () => Promise<AppDatabase>): void {
 describe('progress in one process', () =>
   progressSuite({ test, expect }, async () => {
     const board = localProgress();
-    return { writer: board, reader: board, run: { id: 'r', launchId: 'l' } };
+    return { writer: board, reader: board, run: { id: 'r', launchId: 'l', state: 'UPLOADING' } };
   }));

@@ -45,6 +45,17 @@ test('a download that takes longer than the time without a byte arrives', async 
   expect(text).toBe('0123456789');
 });
 
+test('each relative redirect starts from where the one before it led', async () => {
+  const asked: string[] = [];
+  const text = await download((req, res) => {
+    asked.push(req.url!.replace(/\?.*/, ''));
+    const location = { '/x': '/a/b', '/a/b': 'c', '/a/c': '../d' }[asked.at(-1)!];
+    if (location === undefined) res.end('there');
+    else res.writeHead(302, { location }).end();
+  });
+  expect([text, asked]).toEqual(['there', ['/x', '/a/b', '/a/c', '/d']]);
+});
+
 test('a download that stalls ends, and the error shows no signature', async () => {
   const stalled = download((_req, res) => void res.writeHead(200, { 'content-length': '10' }).write('0'), {
     idleMs: 200,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -107,10 +108,28 @@ const anyForm = {
   },
 };
 
+/** A request with a form, as far as its reader looks at it. */
+const requestOf = (bytes: number) => ({
+  headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': String(bytes) },
+  socket: new EventEmitter(),
+});
+
+test('a body whose connection ends after its answer is let go at once', async () => {
+  const body = new Readable({ read() {} });
+  const request = requestOf(1_000);
+  const reading = readFileForm(request as never, body, { ...anyForm, maxBytes: 1_000 }, ({ content }) =>
+    content.toArray(),
+  );
+  request.socket.emit('close');
+  await expect(reading).rejects.toMatchObject({ status: 400 });
+  expect(body.destroyed).toBe(true);
+  expect(request.socket.listenerCount('close')).toBe(0);
+});
+
 test('a body that falls silent is cut', async () => {
   const body = new Readable({ read() {} });
   body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nbegun');
-  const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '1000' } };
+  const request = requestOf(1000);
   const reading = readFileForm(
     request as never,
     body,
@@ -131,7 +150,7 @@ test('a body that waits for its turn is not silent', async () => {
   for (let i = 0; i < 64; i++) body.push(Buffer.alloc(64 * 1024, 'a'));
   body.push('\r\n--x--\r\n');
   body.push(null);
-  const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '5000000' } };
+  const request = requestOf(5000000);
   let bytes = 0;
   await readFileForm(
     request as never,
@@ -154,7 +173,7 @@ test('a body that waits for its turn is not silent', async () => {
 test('a form that ends within its file is malformed, whatever the file says first', async () => {
   const body = new Readable({ read() {} });
   body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n');
-  const request = { headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '1000' } };
+  const request = requestOf(1000);
   const reading = readFileForm(
     request as never,
     body,

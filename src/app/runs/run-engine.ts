@@ -39,7 +39,7 @@ export interface RunEngine {
   /** Throws `NoFittingWorkerError` for a run that the app would refuse, as `start` does. */
   requirePlace(checked: Pick<CheckedStep, 'step' | 'estimate'>): void;
   /** Current progress of the run, in any process. */
-  progress(runId: string): Promise<RunProgress>;
+  progress(run: Pick<Run, 'id' | 'state'>): Promise<RunProgress>;
   /** True if a living worker has the step and what the run needs. Always true for an app with one process. */
   canBeDone(run: RunToPlace): Promise<boolean>;
   /** A number that changes whenever the progress of the launch's runs has changed and the launch itself does not say so. */
@@ -385,7 +385,7 @@ class Engine implements RunEngine {
     const { signal } = entry.abort;
     const log = this.#options.log.child({ runId });
     const workFolder = this.#folders.of(runId, run.claim);
-    const report = (now: RunProgress) => this.#progress.report(claimed, now);
+    const report = (now: RunProgress) => this.#progress.report(run, now);
     const calling = { patience, now: this.#now, signal, report, log };
     const context: StageContext = {
       ...calling,
@@ -664,8 +664,8 @@ class Engine implements RunEngine {
     return cancelled;
   }
 
-  progress(runId: string): Promise<RunProgress> {
-    return this.#progress.get(runId);
+  progress(run: Pick<Run, 'id' | 'state'>): Promise<RunProgress> {
+    return this.#progress.get(run);
   }
 
   async canBeDone(run: RunToPlace): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { DatabaseUnavailableError } from '../database-unavailable.ts';
 import type { AppDatabase } from '../database.ts';
 import { RecentMap } from '../recent-map.ts';
+import type { RunState } from './run-state.ts';
 import type { Run } from './run.ts';
 import type { RepeatedFailure } from './repeated-failure.ts';
 import { ownJson } from '../../files/index.ts';
@@ -19,17 +20,27 @@ export interface RunProgress {
 /** The progress of a run that reports none. */
 export const noProgress: RunProgress = { fraction: null, note: null, bytes: null };
 
-/** The run that reports progress. */
-type Reported = Pick<Run, 'id' | 'launchId'>;
+/** The run that reports progress. What it reports is of its state: a run that has gone on shows nothing of the state before. */
+type Reported = Pick<Run, 'id' | 'launchId' | 'state'>;
+
+/** Progress with the state that it is of. Releases up to 1.0.0 keep none. */
+type KeptProgress = RunProgress & { readonly state?: RunState };
+
+function ofState(kept: KeptProgress | undefined, state: RunState): RunProgress {
+  if (!kept) return noProgress;
+  const { state: keptState = state, ...progress } = kept;
+  return keptState === state ? progress : noProgress;
+}
 
 /** Workers write the progress of their runs here, and pages read it. */
 export interface ProgressBoard {
   report(run: Reported, progress: RunProgress): void;
-  get(runId: string): Promise<RunProgress>;
+  /** What the run has reported in its state. */
+  get(run: Pick<Run, 'id' | 'state'>): Promise<RunProgress>;
   /** A number that changes whenever the progress of one of the launch's runs has changed, unless the launch itself says so. */
   changesOf(launchId: string): number;
   /** The run is not under way here any more. */
-  clear(run: Reported): void;
+  clear(run: Pick<Run, 'id' | 'launchId'>): void;
   close(): Promise<void>;
 }
 
@@ -38,15 +49,15 @@ const maxCounted = 10_000;
 
 /** The board of a single process. */
 export function localProgress(): ProgressBoard {
-  const known = new Map<string, RunProgress>();
+  const known = new Map<string, KeptProgress>();
   const changes = new RecentMap<string, number>(maxCounted);
   const count = (launchId: string) => changes.set(launchId, (changes.get(launchId) ?? 0) + 1);
   return {
-    report({ id, launchId }, progress) {
-      known.set(id, progress);
+    report({ id, launchId, state }, progress) {
+      known.set(id, { ...progress, state });
       count(launchId);
     },
-    get: (runId) => Promise.resolve(known.get(runId) ?? noProgress),
+    get: ({ id, state }) => Promise.resolve(ofState(known.get(id), state)),
     changesOf: (launchId) => changes.get(launchId) ?? 0,
     clear({ id, launchId }) {
       if (known.delete(id)) count(launchId);
@@ -62,7 +73,7 @@ export function sharedProgress(
   database: AppDatabase,
   failure: Pick<RepeatedFailure, 'failed' | 'succeeded'>,
 ): ProgressBoard {
-  const changed = new Map<string, { launchId: string; progress: RunProgress }>();
+  const changed = new Map<string, { launchId: string; progress: KeptProgress }>();
   let writing = Promise.resolve();
   const insert = (rows: { run_id: string; progress: string }[]) =>
     database
@@ -106,14 +117,14 @@ export function sharedProgress(
   );
   timer.unref();
   return {
-    report: ({ id, launchId }, progress) => void changed.set(id, { launchId, progress }),
-    async get(runId) {
+    report: ({ id, launchId, state }, progress) => void changed.set(id, { launchId, progress: { ...progress, state } }),
+    async get({ id, state }) {
       const row = await database
         .selectFrom('run_progress')
         .select('progress')
-        .where('run_id', '=', runId)
+        .where('run_id', '=', id)
         .executeTakeFirst();
-      return row ? ownJson<RunProgress>(row.progress) : noProgress;
+      return ofState(row && ownJson<KeptProgress>(row.progress), state);
     },
     changesOf: () => 0,
     clear: ({ id, launchId }) => void changed.set(id, { launchId, progress: noProgress }),

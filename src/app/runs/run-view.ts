@@ -61,7 +61,7 @@ export function runViewer({
   type Abilities = Map<string, Promise<boolean>>;
   const progressOf = async (run: Run, abilities: Abilities): Promise<RunProgress> => {
     if (isFinal(run.state)) return noProgress;
-    const progress = await engine.progress(run.id);
+    const progress = await engine.progress(run);
     if (progress.note !== null || stageOf(run.state)?.queueName !== 'process') return progress;
     const step = `the step ${run.stepId} ${run.stepVersion}`;
     const wanted = [step, needsInWords(run.needs)].filter((part) => part !== null).join(', ');

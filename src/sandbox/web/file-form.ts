@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Transform, type Readable } from 'node:stream';
+import { finished, Transform, type Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import type * as z from 'zod';
 import { hasBody } from './json-body.ts';
@@ -58,7 +58,7 @@ export async function readFileForm<Fields extends z.ZodType, Result>(
   if (!hasBody(req)) throw invalid([{ path: options.fileField, message: 'is required' }]);
   // By its own length, before anything is read.
   if (Number(req.headers['content-length'] ?? 0) > options.maxBytes + overheadBytes) throw options.tooLarge();
-  cutSilence(body, options.silenceMs ?? usualSilenceMs);
+  cutSilence(req, body, options.silenceMs ?? usualSilenceMs);
   const adapted = adaptedBody(req);
   const parts = adapted?.isRaw
     ? rawFile(body, adapted.fields, options)
@@ -82,14 +82,20 @@ export async function readFileForm<Fields extends z.ZodType, Result>(
   }
 }
 
-function cutSilence(body: Readable, silenceMs: number): void {
+function cutSilence({ socket }: IncomingMessage, body: Readable, silenceMs: number): void {
   const silence = setTimeout(() => {
     // A body that waits for its turn is not silent.
     if (body.isPaused()) silence.refresh();
     else body.destroy(malformed('the connection was silent'));
   }, silenceMs);
+  // Node leaves a request open whose answer was sent before it was read, even if its connection ends.
+  const close = () => void body.destroy();
   body.on('data', () => silence.refresh());
-  body.once('close', () => clearTimeout(silence));
+  socket.once('close', close);
+  finished(body, () => {
+    clearTimeout(silence);
+    socket.removeListener('close', close);
+  });
 }
 
 /** The parts of a body as they are read. */

@@ -1,4 +1,5 @@
 import { noProgress, type ProgressBoard } from '../../../src/app/runs/run-progress.ts';
+import type { Run } from '../../../src/app/runs/run.ts';
 import type { SuiteTools } from './suite-tools.ts';
 
 /** A board to be held to what `ProgressBoard` promises. */
@@ -8,7 +9,7 @@ export interface ProgressSubject {
   /** Board that a page reads: the same one, or another process's. */
   readonly reader: ProgressBoard;
   /** A run that the store of runs knows. */
-  readonly run: { readonly id: string; readonly launchId: string };
+  readonly run: Pick<Run, 'id' | 'launchId' | 'state'>;
   /** Number of changes of the launch, if others than the reader report them. Default: none. */
   readonly changes?: () => Promise<number>;
 }
@@ -20,15 +21,17 @@ export function progressSuite({ test, expect }: SuiteTools, open: () => Promise<
   test('what a worker reported last a page reads, and learns that it has changed, until the run is not under way', async () => {
     const { writer, reader, run, changes = async () => 0 } = await open();
     const seen = async () => (await changes()) + reader.changesOf(run.launchId);
-    expect(await reader.get(run.id)).toEqual(noProgress);
+    expect(await reader.get(run)).toEqual(noProgress);
     const before = await seen();
     const uploading = { fraction: 0.5, note: 'uploading', bytes: { sent: 5, total: 10 } };
     writer.report(run, { fraction: 0.1, note: null, bytes: null });
     writer.report(run, uploading);
-    await expect.poll(() => reader.get(run.id), { timeout: withinMs }).toEqual(uploading);
+    await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(uploading);
     await expect.poll(seen, { timeout: withinMs }).not.toBe(before);
+    // Of another state a page shows nothing, not what was true before.
+    expect(await reader.get({ ...run, state: 'APPROVED' })).toEqual(noProgress);
     writer.clear(run);
-    await expect.poll(() => reader.get(run.id), { timeout: withinMs }).toEqual(noProgress);
+    await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(noProgress);
     await Promise.all([writer.close(), reader.close()]);
   });
 }
