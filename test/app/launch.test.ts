@@ -157,6 +157,20 @@ describe.each(['query', 'form_post'])('the browser that began a session, %s', (m
     }
   });
 
+  test('gets back into its newest eight', async () => {
+    const { launch, begin } = await browser();
+    const launches = [];
+    for (let i = 0; i < 9; i++) {
+      launches.push(await launch());
+      expect((await begin(launches[i]!)).status).toBe(303);
+    }
+    const answers = [];
+    // The oldest last: an entrance makes a launch the newest again.
+    for (const one of launches.slice(1)) answers.push((await begin(one)).status);
+    answers.push((await begin(launches[0]!)).status);
+    expect(answers).toEqual([303, 303, 303, 303, 303, 303, 303, 303, 403]);
+  });
+
   test('is let in after a reload while the platform was slow', async () => {
     const { sandbox, launch, begin } = await browser();
     const one = await launch();

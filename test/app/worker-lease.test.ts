@@ -17,6 +17,18 @@ test('a worker whose own lease is over judges nobody, and after a pause waits fo
   expect(lease.mayJudgeOthers).toBe(true);
 });
 
+test('a lease lasts from when it was asked for, not from when the database answered', () => {
+  let clock = 0;
+  const lease = new WorkerLease('w', { isShared: true, clock: () => clock });
+  // The database took half of the lease to answer.
+  const askedAtMs = clock;
+  clock += leaseMs / 2;
+  lease.renewed(askedAtMs);
+  expect(lease.mayJudgeOthers).toBe(true);
+  clock = leaseMs - 1;
+  expect(lease.mayJudgeOthers).toBe(false);
+});
+
 test('a worker that is alone may always judge', () => {
   expect(new WorkerLease('w', { isShared: false }).mayJudgeOthers).toBe(true);
 });

@@ -33,6 +33,35 @@ describe.each([
   });
 });
 
+test('a hole stays in the part of its outline, on either side of 180°', () => {
+  const south = [10, 100, 190, 280, 350];
+  const nearlyRound: Ring = [
+    ...south.map((x): [number, number] => [x, -18]),
+    ...south.toReversed().map((x): [number, number] => [x, -17]),
+    [10, -18],
+  ];
+  const small = (west: number, east: number): Ring => [[west, -17.6], [east, -17.6], [east, -17.4], [west, -17.4], [west, -17.6]]; // oxfmt-ignore
+  for (const [outline, hole] of [
+    [box(170, 190), small(172, 174)],
+    [box(170, 190), small(184, 186)],
+    [box(170, 190), small(-176, -174)],
+    [box(10, 190), small(12, 14)],
+    [box(10, 190), small(-174, -172)],
+    [nearlyRound, small(-20, -15)],
+    [nearlyRound, small(340, 345)],
+  ] as const) {
+    const read = geojsonGeometry.parse({ type: 'Polygon', coordinates: [outline, hole] });
+    const rings = read.type === 'MultiPolygon' ? read.coordinates : [];
+    const withHole = rings.filter((polygonRings) => polygonRings.length === 2);
+    expect(withHole, JSON.stringify([outline, hole])).toHaveLength(1);
+    const [[outer = [], inner = []] = []] = withHole;
+    const [west, east] = [Math.min(...outer.map(([x = NaN]) => x)), Math.max(...outer.map(([x = NaN]) => x))];
+    for (const [x = NaN] of inner) expect(x >= west && x <= east, `${x} in ${west} to ${east}`).toBe(true);
+    const folded = hole.map(([x]) => ((((x + 180) % 360) + 360) % 360) - 180);
+    expect(inner.map(([x]) => x).toSorted()).toEqual(folded.toSorted());
+  }
+});
+
 test.each([
   ['a box on one side', polygon(box(170, 179))],
   ['the whole Earth', polygon(box(-180, 180))],

@@ -30,6 +30,25 @@ test('a process that loses the race for a renewal uses the token of the winner',
   expect(held.value).toEqual(winner);
 });
 
+test('each renewal renews the token of the one before, as often as it takes', async () => {
+  const renewed: string[] = [];
+  const { keeper } = keeperOf(async (held) => {
+    renewed.push(held.value.token);
+    return { token: `after ${held.value.token}` };
+  });
+  const second = await keeper.renew('first');
+  const third = await keeper.renew(second.token);
+  expect([second.token, third.token]).toEqual(['after first', 'after after first']);
+  expect(renewed).toEqual(['first', 'after first']);
+});
+
+test('calls that find the token over at the same time renew it once', async () => {
+  let renewals = 0;
+  const { keeper } = keeperOf(async () => ({ token: `number ${(renewals += 1)}` }));
+  const tokens = await Promise.all([keeper.renew('first'), keeper.renew('first'), keeper.renew('first')]);
+  expect(tokens.map(({ token }) => token)).toEqual(['number 1', 'number 1', 'number 1']);
+});
+
 test('a failed renewal of a token that nobody else renewed is an error', async () => {
   const { keeper } = keeperOf(() => Promise.reject(revoked));
   await expect(keeper.renew('first')).rejects.toBe(revoked);

@@ -209,6 +209,19 @@ describe('the catalog', () => {
     }
   });
 
+  test.each([
+    ['/public/stac/v1/collections/one', 'one'],
+    ['/public/stac/v1/collections/one/', 'one'],
+    ['https://elsewhere.example/stac/collections/one', 'one'],
+    ['collections/one', 'one'],
+    ['./collections/a%20b', 'a b'],
+  ])('reads the id of a collection from %s', async (href, id) => {
+    const links = [{ rel: 'child', href }];
+    const { server, client } = await start([json(200, { id: 'root', links }), json(200, { id, title: 'T' })]);
+    expect((await client.listCollections()).map((entry) => entry.id)).toEqual([id]);
+    expect(server.requests[1]).toMatch(`/${encodeURIComponent(id)} HTTP`);
+  });
+
   test('is an error if nothing below the root answers', async () => {
     const { client } = await start([root, json(500, {})], { retry: { retries: 0 } });
     await expect(client.listCollections()).rejects.toMatchObject({ platformStatus: 500 });

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { readSandboxConfig } from '../../src/sandbox/config.ts';
 import { startSandbox as startPublished } from '../../src/testing/index.ts';
+import { testFolder } from '../support/folders.ts';
 import { apiKey, startSandbox } from '../support/sandbox.ts';
 
 const userDetail = (token: string) => `/public/external-app/user/${token}/detail`;
@@ -17,6 +18,19 @@ test('SANDBOX_API_KEY_PERMISSIONS names the permissions of the key; what is left
   expect(() => readSandboxConfig({ SANDBOX_API_KEY_PERMISSIONS: 'files' }, {})).toThrow(
     'SANDBOX_API_KEY_PERMISSIONS=files must be one or more of files_admin, files_upload, external_app, inference',
   );
+});
+
+test('a start with fewer permissions takes them from a key that had them', async () => {
+  const dataDir = await testFolder();
+  const statusWith = async (permissions: string) => {
+    const sandbox = await startSandbox({ dataDir, env: { SANDBOX_API_KEY_PERMISSIONS: permissions } });
+    const { status } = await sandbox.request('GET', '/public/inference/models', { headers: { 'x-api-key': apiKey } });
+    await sandbox.close();
+    return status;
+  };
+  expect(await statusWith('external_app, inference')).toBe(200);
+  expect(await statusWith('external_app')).toBe(403);
+  expect(await statusWith('external_app, inference')).toBe(200);
 });
 
 test('a key of one app is refused for launches of another', async () => {

@@ -71,6 +71,8 @@ describe('a raster that may name other files', needing(await confined()), () => 
     const [data, header] = [await readFile(path), await readFile(path.replace(/dat$/, 'hdr'))];
     const pair = await zip({ 'scene/dem.dat': data, 'scene/dem.hdr': header });
     for (const sourceType of ['HYPERSPECTRAL', 'UNKNOWN']) await requireRead(sandbox, pair, 'dem.zip', sourceType);
+    const inCapitals = await zip({ 'DEM.IMG': data, 'DEM.HDR': header });
+    await requireRead(sandbox, inCapitals, 'capitals.zip', 'HYPERSPECTRAL');
     const [item] = await itemsOf(sandbox);
     expect((await fetch(item!.assets['rendered_preview'].href)).status).toBe(200);
     expect((await processed(sandbox, await zip({ 'dem.hdr': header }), 'dem.zip', 'HYPERSPECTRAL')).status).toBe(

@@ -541,6 +541,14 @@ describe('bad requests', () => {
     const found = async (query: string) =>
       (await get<ItemPage>(sandbox, `/public/stac/search?${query}&sortby=id`)).features.map(({ id }) => id);
     expect(await found('bbox=1,1,2,2')).toEqual(['box']);
+    // A plus that nobody encoded is a space.
+    const ordered = async (sortby: string) =>
+      (await get<ItemPage>(sandbox, `/public/stac/search?bbox=-180,-90,180,90&sortby=${sortby}`)).features.map(
+        ({ id }) => id,
+      );
+    for (const sortby of ['+datetime', '%2Bdatetime', 'datetime'])
+      expect(await ordered(sortby), sortby).toEqual(['box', 'diamond', 'across', 'hole']);
+    expect(await ordered('-datetime,+id')).toEqual(['across', 'hole', 'diamond', 'box']);
     expect(await found('collections=b,c')).toEqual(['across', 'diamond']);
     expect(await found('ids=hole,box')).toEqual(['box', 'hole']);
     expect(

@@ -5,7 +5,15 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { judge } from '../../src/sandbox/referee/verdict.ts';
 import type { TracedCall } from '../../src/sandbox/referee/traced-call.ts';
 import { makeFolder } from '../support/folders.ts';
-import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import {
+  apiKey,
+  openUpload,
+  sendChunk,
+  sendComplete,
+  someBytes,
+  startSandbox,
+  type TestSandbox,
+} from '../support/sandbox.ts';
 
 const key = { 'x-api-key': apiKey };
 
@@ -64,6 +72,7 @@ test('data of an item belongs to the launch whose operation names it; before the
   // If two operations name the item, the approved one counts: a user with an answer may fetch.
   const approved = await operationFor(sandbox, late.token, item.id);
   await sandbox.request('POST', `/sandbox/operations/${approved}/approve`, { body: {} });
+  await operationFor(sandbox, late.token, item.id);
   const whole = await fetch(item.assets.data.href);
   expect(whole.status).toBe(200);
   await whole.arrayBuffer();
@@ -131,6 +140,24 @@ test('a key of an app’s own tells its calls apart; those of any other are nobo
   expect(
     (await sandbox.request('POST', '/sandbox/keys', { body: { permissions: ['inference'], appId: 'none' } })).status,
   ).toBe(404);
+});
+
+test('a download belongs to the launch that delivered the file, not to the newest of its app', async () => {
+  const sandbox = await startSandbox({ seed: 'demo' });
+  const { apps } = (await sandbox.request('GET', '/sandbox/apps')).body as unknown as { apps: { id: string }[] };
+  const appId = apps[0]!.id;
+  const upload = await openUpload(sandbox, 'a.tif', await sandbox.launch({ appId }));
+  await sendChunk(sandbox, upload, 1, someBytes(10));
+  const { fileId } = (await sendComplete(sandbox, upload, 10)).body;
+  const second = await sandbox.launch({ appId });
+  const made = await sandbox.request('POST', '/sandbox/keys', { body: { permissions: ['files_admin'], appId } });
+  const headers = { 'x-api-key': made.body.apiKey };
+  const asked = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers });
+  expect(asked.status).toBe(200);
+  await sleep(20);
+  const downloadsOf = async (launchId: string) =>
+    (await traceOf(sandbox, launchId)).calls.filter(({ endpoint }) => endpoint === 'file.download').length;
+  expect([await downloadsOf(upload.launchId), await downloadsOf(second.launchId)]).toEqual([1, 0]);
 });
 
 /** So that a response that the caller has is over for the server too, whatever its clock says. */

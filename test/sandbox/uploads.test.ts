@@ -572,6 +572,25 @@ test('a session with no chunk for 24 h is swept with its parts; one with a chunk
   expect(await download(sandbox, fileId)).toEqual(someBytes(100));
 });
 
+test('a session is idle by the clock of its own launch', async () => {
+  const sandbox = await startSandbox();
+  const [idle, other] = [await openUpload(sandbox), await openUpload(sandbox)];
+  for (const upload of [idle, other]) await sendChunk(sandbox, upload, 1, someBytes(100));
+  await sandbox.advance(25 * hour, idle.launchId);
+  // The answer comes after the sweep.
+  expect(await readdir(join(sandbox.dataDir, 'blobs'))).toHaveLength(1);
+  const uploadsOf = async ({ launchId }: OpenedUpload) =>
+    (await sandbox.control('GET', `launches/${launchId}`)).uploads;
+  expect([(await uploadsOf(idle)).length, (await uploadsOf(other)).length]).toEqual([0, 1]);
+});
+
+test('the clock has moved when the sweep of what is idle is done', async () => {
+  const sandbox = await startSandbox();
+  for (let i = 0; i < 12; i++) await sendChunk(sandbox, await openUpload(sandbox), 1, someBytes(100));
+  await sandbox.advance(25 * hour);
+  expect(await readdir(join(sandbox.dataDir, 'blobs'))).toEqual([]);
+});
+
 test('a session that was completed while the sweep was on its way is not swept', async () => {
   const { openSandboxDatabase } = await import('../../src/sandbox/database.ts');
   const { UploadSessions } = await import('../../src/sandbox/uploads/upload-sessions.ts');

@@ -32,6 +32,12 @@ export function progressSuite({ test, expect }: SuiteTools, open: () => Promise<
     expect(await reader.get({ ...run, state: 'APPROVED' })).toEqual(noProgress);
     writer.clear(run);
     await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(noProgress);
+    // Also if a report and the end come between two writes.
+    writer.report(run, uploading);
+    await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(uploading);
+    writer.report(run, { fraction: 0.9, note: null, bytes: null });
+    writer.clear(run);
+    await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(noProgress);
     await Promise.all([writer.close(), reader.close()]);
   });
 }

@@ -104,6 +104,17 @@ export function runStoreSuite(
     expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
   });
 
+  check('a run that an operator takes from its worker is no longer written by that worker', async () => {
+    const run = await added({ state: 'APPROVED' });
+    const claimed = (await store.claim(run.id, 'slow'))!;
+    expect(await store.requeue(run.id)).toBe(true);
+    await expect(store.transition(claimed, 'PROCESSING')).rejects.toThrow(IllegalTransitionError);
+    await expect(store.record(claimed, { operationId: 'another' })).rejects.toThrow(IllegalTransitionError);
+    const next = (await store.claim(run.id, 'other'))!;
+    expect([next.claim, next.state, next.operationId]).toEqual([claimed.claim + 2, 'APPROVED', run.operationId]);
+    expect((await store.transition(next, 'PROCESSING')).state).toBe('PROCESSING');
+  });
+
   check("keeps a result beside the run: the last attempt's, under its claim alone", async () => {
     const result = (width: number) => ({
       summary: { width, height: 1, features: null, corners: null, values: null, bands: [], readings: [] },
