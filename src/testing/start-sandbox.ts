@@ -4,7 +4,7 @@ import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts
 import { establishConfinement, type Confinement } from '../child/index.ts';
 import { scratchFolder } from '../files/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
-import { createSandbox } from '../sandbox/create-sandbox.ts';
+import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../server/index.ts';
 import { sandboxControl, type SandboxControl, type SandboxPermission } from './sandbox-control.ts';
 
@@ -62,7 +62,13 @@ export async function startSandbox(options: StartSandboxOptions = {}): Promise<R
     confinement: await confinementOfTests(),
     profile,
   });
-  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: 'port' });
+  const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: 'port' }).catch(
+    async (error: unknown) => {
+      await sandbox.close();
+      await folder.remove();
+      throw error;
+    },
+  );
   // A test that has ended is not kept from ending by a platform that nobody asks any more.
   served.unref();
   sandbox.listensAt(served.url);
@@ -73,15 +79,11 @@ export async function startSandbox(options: StartSandboxOptions = {}): Promise<R
       await sandbox.close();
       await folder.remove();
     })());
-  for (const path of imports) {
-    const refused: string[] = [];
-    await sandbox.importPath(path, {
-      onProgress: () => {},
-      onRefused: (where, reason) => refused.push(`${where}: ${reason}`),
-    });
-    if (refused.length === 0) continue;
+  try {
+    for (const path of imports) await importWhole(sandbox, path);
+  } catch (error) {
     await close();
-    throw new KitError('import_refused', `${path} cannot be imported:\n${refused.join('\n')}`);
+    throw error;
   }
   return {
     ...sandboxControl({ url: served.url, adminKey: config.adminKey ?? undefined }),
@@ -91,4 +93,14 @@ export async function startSandbox(options: StartSandboxOptions = {}): Promise<R
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Throws `KitError` (`import_refused`) if a part of it is refused. */
+async function importWhole(sandbox: Pick<Sandbox, 'importPath'>, path: string): Promise<void> {
+  const refused: string[] = [];
+  await sandbox.importPath(path, {
+    onProgress: () => {},
+    onRefused: (where, reason) => refused.push(`${where}: ${reason}`),
+  });
+  if (refused.length > 0) throw new KitError('import_refused', `${path} cannot be imported:\n${refused.join('\n')}`);
 }

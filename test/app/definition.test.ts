@@ -27,8 +27,11 @@ const step = (more: Partial<Record<keyof AnyStep, unknown>> & { output?: object 
 });
 
 test('the app of the kit is right, and so is a least one', () => {
-  checkDefinition(myApp);
-  checkDefinition(defineApp(definition()));
+  expect(() => checkDefinition(myApp)).not.toThrow();
+  const least = defineApp(definition());
+  expect(() => checkDefinition(least)).not.toThrow();
+  // The control: one that is wrong is not.
+  expect(() => checkDefinition({ ...least, id: 'Not An Id' })).toThrow(/id: must be/);
 });
 
 describe('a definition is refused with the place and the rule', () => {

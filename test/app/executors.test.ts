@@ -195,6 +195,7 @@ describe('an executor is believed no more than a child', () => {
     const remote = await startRemoteExecutor(toySteps, { engine });
     const { host, workFolder } = await startStepHost({ definition: toySteps, executor: remote.executor });
     const abort = new AbortController();
+    cleanUpLater(() => abort.abort(new Error('the test is over')));
     const { outcome, notes } = attemptOf(host, 'multiply', workFolder, 1, abort.signal);
     await vi.waitFor(() => expect(engine.submit).toHaveBeenCalled(), within);
     const { STEP_JOB_URL: url, STEP_JOB_TOKEN: token } = engine.submit.mock.calls[0]![0].environment;

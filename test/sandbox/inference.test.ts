@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromFile } from 'geotiff';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { describe, expect, test } from 'vitest';
 import { inferenceState } from '../../src/contract/index.ts';
 import { runInChild } from '../../src/child/index.ts';
@@ -379,7 +380,9 @@ describe('the values that a model takes', () => {
   test('the shipped models agree with their indices on the shipped scene, class by class', async () => {
     const sandbox = await startSandbox();
     const path = join(projectRoot, 'src/sandbox/scenes/olinda-landsat7.tif');
-    const rasters = (await (await (await fromFile(path)).getImage()).readRasters()) as unknown as ArrayLike<number>[];
+    const scene = await fromFile(path);
+    cleanUpLater(() => scene.close());
+    const rasters = (await (await scene.getImage()).readRasters()) as unknown as ArrayLike<number>[];
     const names = ['blue', 'green', 'red', 'nir', 'swir16', 'swir22'];
     const index = (a: string, b: string, i: number) => {
       const [one, other] = [rasters[names.indexOf(a)]![i]!, rasters[names.indexOf(b)]![i]!];

@@ -10,6 +10,7 @@ import { byGradient } from '../../src/steps/terrain.ts';
 import { markInside, placeArea, placeZones } from '../../src/steps/zones.ts';
 import type { PixelGrid } from '../../src/steps/pixel-step.ts';
 import type { SceneBand } from '../../src/raster/scene.ts';
+import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 import { box, type Ring } from '../support/rings.ts';
 
@@ -206,6 +207,7 @@ describe('features', () => {
     const features = geometries.map((geometry) => ({ type: 'Feature', properties: {}, geometry }));
     writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
     const layers = gdal.open(path);
+    cleanUpLater(() => layers.close());
     const raster = rasterAt(0.5, 29.5, 30, 30);
     const zones = placeZones(layers, raster, { label: '', crs: undefined, folder });
     const mask = new Uint8Array(900);
@@ -245,7 +247,9 @@ describe('features', () => {
       ...{ type: 'Feature', properties: {}, geometry },
     }));
     writeFileSync(path, JSON.stringify({ type: 'FeatureCollection', features }));
-    expect(() => placeZones(gdal.open(path), projected, { label: '', crs: undefined, folder })).toThrow(
+    const layers = gdal.open(path);
+    cleanUpLater(() => layers.close());
+    expect(() => placeZones(layers, projected, { label: '', crs: undefined, folder })).toThrow(
       /^the areas cannot be placed on the raster: feature 2 has coordinates that are no longitude and latitude$/,
     );
   });

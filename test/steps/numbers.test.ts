@@ -18,7 +18,11 @@ describe('what is valid', () => {
   const left = (x: number) => (x < 10 ? 0 : 255);
   test('alpha is no band among all that cloud-mask keeps', async () => {
     const bands = [(x: number) => x, () => 0, (x: number) => 2 * x, () => 255];
-    const made = await run('cloud-mask', { bands, hasAlpha: true }, { band: '1', bands: 'all', quality: '2', bits: '0' });
+    const made = await run(
+      'cloud-mask',
+      { bands, hasAlpha: true },
+      { band: '1', bands: 'all', quality: '2', bits: '0' },
+    );
     const { bands: kept } = made.raster();
     expect(kept.map(([, second]) => second)).toEqual([1, 2]);
   });

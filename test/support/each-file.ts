@@ -1,5 +1,13 @@
 /** Runs before each file of tests; files share a process and the modules that it has loaded (`isolate: false`). */
-import { afterAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { cleanUp } from './cleanup.ts';
+import { inUse, leftOver, type InUse } from './left-over.ts';
 
-afterAll(cleanUp);
+let before: InUse;
+beforeAll(() => {
+  before = inUse();
+});
+afterAll(async () => {
+  await cleanUp();
+  expect(await leftOver(before), 'this file of tests leaves these behind in its process').toEqual([]);
+});

@@ -125,7 +125,10 @@ export async function startSandbox(options: StartOptions = {}): Promise<TestSand
     confinement: await testConfinement(),
     ...rest,
   });
-  await prepare?.(sandbox, dataDir);
+  await prepare?.(sandbox, dataDir).catch(async (error: unknown) => {
+    await sandbox.close();
+    throw error;
+  });
   // The OpenAPI document does not describe another HTTP format.
   const watched =
     rest.profile || isBroken ? { handler: sandbox.handler, check: () => {} } : watchAnswers(sandbox.handler);

@@ -21,7 +21,10 @@ export interface PartSink {
  */
 export async function appendPart(path: string, offset: number): Promise<PartSink> {
   const file = await open(path, offset === 0 ? 'w' : 'r+');
-  await file.truncate(offset);
+  await file.truncate(offset).catch(async (error: unknown) => {
+    await file.close();
+    throw error;
+  });
   let size = 0;
   let batch: Buffer[] = [];
   let batched = 0;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, rmSync } from 'node:fs';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, truncate } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -281,10 +281,12 @@ export class UploadEngine {
       const part = sessions.part(id, sessions.nextPartNumber(id));
       if (!session || !part?.blob) return;
       const sink = await appendPart(join(blobDir, session.blob), session.appendedBytes);
+      const waiting = createReadStream(join(blobDir, part.blob), { highWaterMark: copyBytes });
       try {
-        const size = await drainInto(sink, createReadStream(join(blobDir, part.blob), { highWaterMark: copyBytes }));
+        const size = await drainInto(sink, waiting);
         if (size !== part.size) throw new Error(`part ${part.partNumber} is not as it was acknowledged`);
       } catch (error) {
+        waiting.destroy();
         await sink.undo();
         throw error;
       }
@@ -319,10 +321,16 @@ export class UploadEngine {
     const path = join(blobDir, newId('spool'));
     await requireRoom(blobDir, rules, freeBytes);
     const sink = await appendPart(path, 0);
+    const spooled: Readable[] = [];
     try {
       await drainInto(sink, content);
-      return await take(() => createReadStream(path, { highWaterMark: copyBytes }));
+      return await take(() => {
+        const opened = createReadStream(path, { highWaterMark: copyBytes });
+        spooled.push(opened);
+        return opened;
+      });
     } finally {
+      spooled.forEach((opened) => opened.destroy());
       await sink.undo();
       await rm(path, { force: true });
     }
@@ -365,9 +373,7 @@ async function requireBytes(path: string, acknowledged: number): Promise<void> {
   const { size } = await stat(path);
   if (size < acknowledged) throw new Error(`${size} of ${acknowledged} bytes are left of the upload`);
   if (size === acknowledged) return;
-  const file = await open(path, 'r+');
-  await file.truncate(acknowledged);
-  await file.close();
+  await truncate(path, acknowledged);
 }
 
 function newFile(
