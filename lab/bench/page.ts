@@ -25,6 +25,7 @@ const titles: Readonly<Record<string, string>> = {
   crowded: 'Many launches and runs',
   referee: 'The referee in front of a platform',
   pages: 'Pages',
+  'first-certified': 'From nothing to a certified app',
 };
 
 /** `docs/performance.md`, made of what was measured. */

@@ -28,6 +28,7 @@ const benches = {
   crowded: [],
   pages: [],
   referee: [],
+  'first-certified': [],
 } satisfies Record<string, string[]>;
 type Bench = keyof typeof benches;
 const names = Object.keys(benches) as Bench[];
