@@ -7,6 +7,7 @@ import { laidOut } from './laid-out.ts';
 import { withAssumptions } from './reference/assumptions-table.ts';
 import { withCalls } from './reference/profile-table.ts';
 import { schemaFiles } from './reference/schemas.ts';
+import { postmanFiles } from './reference/postman.ts';
 import { withNeeds } from './reference/needs-table.ts';
 import { pageOfCommands } from './reference/commands-page.ts';
 import { pageOfErrors } from './reference/errors-page.ts';
@@ -35,6 +36,8 @@ const profile = '../wire-profile.md';
 pages.set(profile, withCalls(await readFile(join(folder, profile), 'utf8')));
 await mkdir(join(folder, '../schemas'), { recursive: true });
 for (const [name, text] of schemaFiles()) pages.set(`../schemas/${name}`, text);
+await mkdir(join(folder, '../postman'), { recursive: true });
+for (const [name, text] of postmanFiles()) pages.set(`../postman/${name}`, text);
 for (const [name, text] of pages) {
   const path = join(folder, name);
   const page = await laidOut(path, text);
@@ -44,7 +47,7 @@ for (const [name, text] of pages) {
 for (const name of await readdir(folder)) if (name.endsWith('.md') && !pages.has(name)) wrong.push(name);
 if (wrong.length > 0) {
   console.error(
-    `docs/reference, docs/schemas, docs/contract.md, docs/wire-profile.md or CONTRIBUTING.md differs from the code (${wrong.join(', ')}): run npm run lab -- scripts/reference.ts`,
+    `docs/reference, docs/schemas, docs/postman, docs/contract.md, docs/wire-profile.md or CONTRIBUTING.md differs from the code (${wrong.join(', ')}): run npm run lab -- scripts/reference.ts`,
   );
   process.exitCode = 1;
 }
