@@ -83,6 +83,7 @@ interface Fetch extends Pick<Download, 'path' | 'maxBytes' | 'onProgress'> {
 /** Decoders of bodies that come encoded although nobody asked for that. Each refuses a body that was cut. */
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
+  'x-gzip': createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
 };

@@ -1,5 +1,6 @@
 /** The contract's "Launch". */
-import { get } from 'node:http';
+import { once } from 'node:events';
+import { get, request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,6 +8,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
+import { hasBegunHere } from '../../src/app/launch/sessions.ts';
 import { SqlSessionStore } from '../../src/app/launch/session-store.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
 import { launchApp, openSession, sessionOf, startApp, type StartAppOptions } from '../support/app.ts';
@@ -104,6 +106,37 @@ test('two tabs of one browser that open a launch at once get one session; anothe
   const again = new URL(second.location, launchUrl).href;
   expect(await openTab(again, first.cookies)).toMatchObject({ status: 303, location: first.location });
   expect(await openTab(again)).toMatchObject({ status: 403, cookies: '' });
+});
+
+test('two tabs of one browser that post a launch at once get one session', async () => {
+  const { app, launch } = await start();
+  const { token } = await launch();
+  const tabs = await Promise.all([postInTab(`${app.url}/launch`, token), postInTab(`${app.url}/launch`, token)]);
+  const [first, second] = [303, 307].map((status) => tabs.find((tab) => tab.status === status)!);
+  const again = new URL(second!.location, app.url).href;
+  expect(await postInTab(again, token, first!.cookies)).toMatchObject({ status: 303, location: first!.location });
+});
+
+/** Posts as a browser's tab does: fetch would write its own `sec-fetch-mode`. */
+async function postInTab(url: string, token: string, cookie = '') {
+  const headers = { 'sec-fetch-mode': 'navigate', 'content-type': 'application/x-www-form-urlencoded', origin: 'https://marketplace.example', ...(cookie && { cookie }) }; // oxfmt-ignore
+  const sending = request(url, { method: 'POST', headers }).end(new URLSearchParams({ token }).toString());
+  const [answer] = (await once(sending, 'response')) as [IncomingMessage];
+  answer.resume();
+  const cookies = (answer.headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ');
+  return { status: answer.statusCode, location: answer.headers.location ?? '', cookies };
+}
+
+test.each([
+  ['app.begun=aa.bb', true],
+  ['sid=1; app.begun=aa.bb', true],
+  ['sid=1; app.begun=bb; other=2', true],
+  ['app.begun=aa; sid=bb', false],
+  ['not-app.begun=bb', false],
+])('the cookie %s', (cookie, hasBegun) => {
+  expect(
+    hasBegunHere({ session: {}, headers: { cookie } } as unknown as Parameters<typeof hasBegunHere>[0], 'bb'),
+  ).toBe(hasBegun);
 });
 
 /** A browser's cookies of an address, by their paths. */

@@ -147,6 +147,32 @@ describe('the facts of an output', () => {
     expect(completions[1]).not.toHaveProperty('layerProperties');
   });
 
+  test('go not at all if the platform refuses one after the other', async () => {
+    const path = join(await testFolder(), 'output.tif');
+    await writeFile(path, bytes);
+    const completions: object[] = [];
+    const calls = slowly({
+      initiateUpload: async () => ({ uploadId: 'u', key: 'k' }),
+      uploadChunk: async () => {},
+      completeUpload: async (body: object) => {
+        completions.push(body);
+        const refused = ['geometry', 'acquisitionDate'].find((field) => field in body);
+        if (refused === undefined) return { fileId: 'f' };
+        const details = [{ path: refused, message: 'is not taken' }];
+        throw new PlatformError('upload.complete', 'validation_failed', 'answered 400', {
+          platformStatus: 400,
+          details,
+        });
+      },
+    }) as unknown as UploadOptions['calls'];
+    const task = { operationId: 'o', path, sizeBytes: 4500, fileName: 'a.tif', sourceType: 'UNKNOWN', resume: null, facts: { ...facts, geometry: 'POINT (1 2)' } } as const; // oxfmt-ignore
+    const uploaded = await uploadFile(task, {
+      ...{ calls, limits: assumedLimits, partSizeBytes, save: async () => {}, onProgress: () => {} },
+      signal: new AbortController().signal,
+    });
+    expect([uploaded, completions.length]).toEqual([{ fileId: 'f' }, 3]);
+  });
+
   test('are not blamed for a refusal without them, nor for a failure of the platform', async () => {
     const { upload, completions, refusals, fault } = await start();
     await fault('upload.complete', { status: 400 });

@@ -77,6 +77,15 @@ test.each([
   expect(geojsonGeometry.safeParse(geometry).success).toBe(false);
 });
 
+test.each([
+  ['three positions', '((5 5, 6 5, 6 6))'],
+  ['an open ring', '((5 5, 6 5, 6 6, 5 6))'],
+])('%s in the second polygon is refused as in the first', (_, broken) => {
+  const whole = '((0 0, 1 0, 1 1, 0 0))';
+  for (const polygons of [`${broken}, ${whole}`, `${whole}, ${broken}`])
+    expect(wktGeometry.safeParse(`MULTIPOLYGON (${polygons})`).success, polygons).toBe(false);
+});
+
 test('an imported footprint is found where it lies, and nowhere else', async () => {
   const sandbox = await sandboxWith([item('fiji', { ring: box(179, -179) }), item('other', { ring: box(10, 11) })]);
   const found = async (query: object) => (await search(sandbox, query)).features.map(({ id }) => id);

@@ -1,6 +1,7 @@
 /** Downloads: slow ones arrive, stalled ones end, and limits hold. */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -54,6 +55,13 @@ test('each relative redirect starts from where the one before it led', async () 
     else res.writeHead(302, { location }).end();
   });
   expect([text, asked]).toEqual(['there', ['/x', '/a/b', '/a/c', '/d']]);
+});
+
+test.each(['gzip', 'GZIP', 'x-gzip'])('a body in %s that nobody asked for arrives as it is', async (encoding) => {
+  const zipped = gzipSync('hello');
+  expect(await download((_req, res) => void res.writeHead(200, { 'content-encoding': encoding }).end(zipped))).toBe(
+    'hello',
+  );
 });
 
 test('a download that stalls ends, and the error shows no signature', async () => {

@@ -42,6 +42,34 @@ test('each renewal renews the token of the one before, as often as it takes', as
   expect(renewed).toEqual(['first', 'after first']);
 });
 
+test('after a renewal a call is repeated and checked as before it', async () => {
+  const { keeper } = keeperOf(async () => ({ token: 'second' }));
+  const failed = (code: 'token_expired' | 'unknown_error', platformStatus: number) =>
+    new PlatformError('operation.status', code, code, { platformStatus });
+  const answers = [failed('token_expired', 403), failed('unknown_error', 503), 'ok'];
+  let checks = 0;
+  const answered = await keeper.use(
+    async () => {
+      const answer = answers.shift();
+      if (typeof answer !== 'string') throw answer;
+      return answer;
+    },
+    {
+      repeat: async <T>(attempt: () => Promise<T>): Promise<T> => {
+        try {
+          return await attempt();
+        } catch (error) {
+          if (error instanceof PlatformError && error.platformStatus === 503) return attempt();
+          throw error;
+        }
+      },
+      before: async () => void (checks += 1),
+      ...{ isPatient: true, signal: undefined },
+    },
+  );
+  expect([answered, checks]).toEqual(['ok', 3]);
+});
+
 test('calls that find the token over at the same time renew it once', async () => {
   let renewals = 0;
   const { keeper } = keeperOf(async () => ({ token: `number ${(renewals += 1)}` }));

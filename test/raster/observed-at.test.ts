@@ -1,7 +1,11 @@
 /** The time of acquisition, as files write it. */
 import gdal from 'gdal-async';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { observedAtOf } from '../../src/raster/observed-at.ts';
+
+// A time without a zone is UTC, wherever the machine stands.
+beforeAll(() => void vi.stubEnv('TZ', 'America/New_York'));
+afterAll(() => void vi.unstubAllEnvs());
 
 const timeOf = (written: string, ofItem: string | null = null) => {
   const dataset = gdal.open('', 'w', 'MEM', 1, 1, 1, 'Byte');

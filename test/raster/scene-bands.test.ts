@@ -4,6 +4,7 @@ import gdal from 'gdal-async';
 import { expect, test } from 'vitest';
 import { BandReader } from '../../src/raster/band-reader.ts';
 import { openScene } from '../../src/raster/scene.ts';
+import { readItem } from '../../src/contract/stac/read-catalog.ts';
 import { testFolder } from '../support/folders.ts';
 import { make } from '../support/made-rasters.ts';
 
@@ -25,6 +26,11 @@ async function factorsOf(colors: readonly string[], item: readonly ReturnType<ty
 }
 
 const item = [itemBand('red', 2), itemBand('green', 3), itemBand('blue', 4)];
+
+test('a band of STAC 1.1 has its scale and its offset from the item', () => {
+  const bands = [{ name: 'red', 'raster:scale': 0.0001, 'raster:offset': -0.1 }];
+  expect(readItem({ id: 'i', properties: { bands } }).bands).toMatchObject([{ scale: 0.0001, offset: -0.1 }]);
+});
 
 test("the names count: an item's bands may stand in another order than the file's", async () => {
   expect(await factorsOf(['Blue', 'Green', 'Red'], item)).toEqual([4, 3, 2]);

@@ -14,9 +14,9 @@ describe('a secret', () => {
     ['in hex', bytes.toString('hex')],
     ['in hex, in capitals', bytes.toString('hex').toUpperCase()],
   ])('%s is hidden in texts, names and lists', (_form, hidden) => {
-    const body = { name: `x${hidden}y`, [hidden]: [hidden, { deep: hidden }], count: 1 };
+    const body = { name: `x${hidden}y and ${hidden}`, [hidden]: [hidden, { deep: hidden }], count: 1 };
     expect(scrubber([secret])(body)).toEqual({
-      name: 'x[redacted]y',
+      name: 'x[redacted]y and [redacted]',
       '[redacted]': ['[redacted]', { deep: '[redacted]' }],
       count: 1,
     });
