@@ -37,7 +37,7 @@ test('a pause that the platform asked for once is for one poll', { timeout: 60_0
     async () => {
       polledAtMs.push(performance.now());
       const header = () => (polledAtMs.length === 1 ? '1' : undefined);
-      if (polledAtMs.length < 4) throw new NotFinishedError({ status: 202, header } as never);
+      if (polledAtMs.length < 4) throw new NotFinishedError({ status: 202, header });
     },
     { pauseMs: 10, maxPauseMs: 60_000, signal: undefined },
   );

@@ -11,7 +11,7 @@ test('two polygons: pixels in each, and none between them', async () => {
     {
       srs: gdal.SpatialReference.fromEPSG(4326),
       ...{ geoTransform: [10, 0.01, 0, 50.1, 0, -0.01], width: 100, height: 10, isPoint: false },
-    } as Parameters<typeof createAreaMask>[1],
+    },
     await testFolder(),
   );
   expect([0, 50, 25].map((x) => mask.read(x, 0, 10, 10) !== null)).toEqual([true, true, false]);

@@ -15,7 +15,7 @@ test('of those that wait, and of those that are decided', async () => {
   });
   const ids = ['a', 'b', 'c', 'd', 'e'].map((name) => {
     now += 1;
-    return operations.create('launch', { name } as never, null).id;
+    return operations.create('launch', { name }, null).id;
   });
   for (const i of [0, 2, 4]) operations.decide(ids[i]!, 'APPROVED');
   const pages = (isWaiting: boolean) =>
