@@ -1,13 +1,11 @@
 /** Fakes that answer as late as the real thing: not at once, so that something may happen between two awaits. */
 import { setImmediate } from 'node:timers/promises';
-import { onTestFailed } from 'vitest';
 
 /** Most turns of the event loop before an answer, and as many after the work is done. */
 const mostTurns = 4;
 
-/** Choice of all turns of this process. `FAKE_SEED` repeats those of an earlier one. */
-const seed = Number(process.env['FAKE_SEED'] ?? Math.floor(Math.random() * 1e6));
-let state = seed;
+/** Chooses all turns of this process. The nightly job sets another `FAKE_SEED` each time. */
+let state = Number(process.env['FAKE_SEED'] ?? 1);
 
 function turns(): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -36,6 +34,3 @@ export function slowly<T extends object>(fake: T): T {
     },
   });
 }
-
-/** Tells the seed if the test fails. Call it in the test. */
-export const tellSeed = (): void => onTestFailed(() => console.log(`slow fakes: FAKE_SEED=${seed}`));
