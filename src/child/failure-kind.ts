@@ -1,8 +1,15 @@
-import { isTransient } from '../files/index.ts';
+import { codeOf, isTransient } from '../files/index.ts';
 import type { FailureKind } from './protocol.ts';
 
 /** JavaScript's own errors: whoever wrote the code did not mean them. */
 const ofTheCode = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
+
+/** Node's codes for code or a library that cannot be loaded, which no input causes. */
+const ofLoading: ReadonlySet<string | null> = new Set([
+  'MODULE_NOT_FOUND',
+  'ERR_MODULE_NOT_FOUND',
+  'ERR_DLOPEN_FAILED',
+]);
 
 /** A mistake in code, known as one where its error alone would not tell. */
 export class Defect extends Error {
@@ -19,6 +26,7 @@ export function kindOfPlainError(error: unknown): FailureKind {
   return !(error instanceof Error) ||
     ofTheCode.some((errorClass) => error instanceof errorClass) ||
     error.name === 'AssertionError' ||
+    ofLoading.has(codeOf(error)) ||
     error instanceof Defect
     ? 'bug'
     : 'input';

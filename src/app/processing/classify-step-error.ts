@@ -23,10 +23,11 @@ interface Opened {
  * constructs it. If the stack contains code from outside the kit, the error is a defect unless an input cannot be read completely.
  */
 export async function classifyStepError(error: unknown, step: AnyStep, inputs: readonly Opened[]): Promise<unknown> {
-  if (!(error instanceof Error) || error instanceof KitError || kindOfPlainError(error) !== 'input') return error;
+  if (!(error instanceof Error) || error instanceof KitError) return error;
   const [, missing] = missingPackage.exec(error.message) ?? [];
   if (missing !== undefined) error.message += `. Install it where the app runs: npm install ${missing}`;
-  if (missing !== undefined || isConstructedByStep(error)) return new Defect(error);
+  if (kindOfPlainError(error) !== 'input') return error;
+  if (isConstructedByStep(error)) return new Defect(error);
   if (!(await involvesForeignCode(error, step))) return error;
   return errorOfReading(inputs) ?? new Defect(error);
 }
