@@ -1,4 +1,4 @@
-/** Versions of the programs and packages that a bench measures beside the kit. */
+/** Versions of the programs and packages that a bench compares the kit with. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -156,7 +156,7 @@ function requestOf({ call: id, name, before = [], after = [], fields = {}, file 
     request: {
       method: call.method.toUpperCase(),
       description: call.description,
-      header: call.headers ? [{ key: 'Idempotency-Key', value: '{{$guid}}' }] : [],
+      header: Object.keys(call.headers?.shape ?? {}).map((key) => ({ key, value: '{{$guid}}' })),
       ...bodyOf(call, filled, file),
       url: { raw: `{{baseUrl}}${path}`, host: ['{{baseUrl}}'], path: path.slice(1).split('/'), query },
     },

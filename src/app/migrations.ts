@@ -211,34 +211,45 @@ export const newestMigration = Object.keys(migrations).toSorted().at(-1) ?? '';
 export async function migrate<Tables>(database: Kysely<Tables>, upTo?: string): Promise<boolean> {
   // Kysely runs each statement by itself on SQLite, where one process migrates.
   if (!database.getExecutor().adapter.supportsTransactionalDdl) return migrateIn(database, upTo);
-  const untilMs = performance.now() + patienceMs;
+  let untilMs: number | null = null;
   for (;;) {
     try {
       return await database.transaction().execute(async (transaction) => {
         await lockMigrations(transaction);
-        await sql.raw(`set local lock_timeout = ${lockWithinMs}`).execute(transaction);
+        if (await isOutdated(transaction)) await lockTables(transaction);
         return migrateIn(transaction, upTo);
       });
     } catch (error) {
-      if (!isOfLocks(error) || performance.now() > untilMs) throw error;
-      await sleep(lockWithinMs * (0.5 + Math.random()));
+      untilMs ??= performance.now() + patienceMs;
+      if (!isLocked(error) || performance.now() > untilMs) throw error;
+      await sleep(pauseMs * (0.5 + Math.random()));
     }
   }
 }
 
-/**
- * Maximum wait for the lock of a table that processes of the last release still use. It is shorter than the second
- * after which PostgreSQL ends one of two transactions that wait for each other, so it is always the migration that
- * gives way, and queries behind it wait no longer than this.
- */
-const lockWithinMs = 400;
-
-/** Maximum time to try again if tables stay locked. */
+/** Maximum time to try again if processes of the last release use the tables, from the first try on. */
 const patienceMs = 60_000;
+const pauseMs = 100;
 
-/** True if a lock did not come in time, or by a deadlock. */
-const isOfLocks = (error: unknown) =>
-  ['55P03', '40P01'].includes(codeOf(error instanceof DatabaseUnavailableError ? error.cause : error) ?? '');
+/** Tables of the app. A migration locks those that are there. */
+const tables: readonly string[] = ['launches', 'launch_changes', 'runs', 'workers', 'turns', 'schema_floor', 'run_states', 'run_stages', 'run_progress', 'step_jobs', 'run_results', 'sessions']; // oxfmt-ignore
+
+/**
+ * Locks every table, or none: a migration that waited for one table while it has another could end a request of the last
+ * release by a deadlock, and would hold up all the others. Fails at once (55P03) if a table is in use.
+ */
+async function lockTables<Tables>(transaction: Kysely<Tables>): Promise<void> {
+  const names = sql.join(tables.map((name) => sql.lit(name)));
+  const { rows } = await sql<{ name: string }>`select tablename as name from pg_tables
+    where schemaname = current_schema() and tablename in (${names}) order by tablename`.execute(transaction);
+  if (rows.length === 0) return;
+  const present = sql.join(rows.map(({ name }) => sql.table(name)));
+  await sql`lock table ${present} in access exclusive mode nowait`.execute(transaction);
+}
+
+/** True if another transaction uses a table. */
+const isLocked = (error: unknown): boolean =>
+  codeOf(error instanceof DatabaseUnavailableError ? error.cause : error) === '55P03';
 
 /** Waits until no other process migrates. The lock ends with the transaction, so that a pooler such as PgBouncer cannot give it to somebody else. Releases up to 1.0.0 use the same key. */
 const lockMigrations = <Tables>(transaction: Kysely<Tables>) =>

@@ -62,12 +62,11 @@ function gridIn({ dataset, srs }: Source, target: gdal.SpatialReference): { box:
   let box = [x0, y0 - found.rasterSize.y * pixelSize, x0 + found.rasterSize.x * pixelSize, y0];
   const toTarget = fromLonLat(target);
   const lonLatOf = toLonLat(srs);
-  const pole = 90 / (degreesPerUnit(srs) ?? 0);
   for (let i = 0; i < pointsPerSide ** 2; i++) {
     const column = ((i % pointsPerSide) * rasterSize.x) / (pointsPerSide - 1);
     const row = (Math.floor(i / pointsPerSide) * rasterSize.y) / (pointsPerSide - 1);
     const [x, y] = fromTransform(geoTransform, column, row);
-    const lonLat = lonLatOf(x, Math.min(Math.max(y, -pole), pole));
+    const lonLat = lonLatOf(x, y);
     const place = lonLat && placeIn(toTarget, lonLat);
     if (!place) return null;
     const [east, north] = place;
@@ -85,10 +84,10 @@ function suggestedGrid(src: gdal.Dataset, srs: gdal.SpatialReference, target: gd
   }
 }
 
-/** Null where a projection has no end at a pole, for which PROJ may give a large number. */
-function placeIn(toTarget: ReturnType<typeof fromLonLat>, [lon, lat]: LonLat): LonLat | null {
+/** The place of a longitude and a latitude, which may lie past a pole by part of a row. Null where a projection has no end at a pole, for which PROJ may give a large number. */
+export function placeIn(toTarget: ReturnType<typeof fromLonLat>, [lon, lat]: LonLat): LonLat | null {
   try {
-    const [east, north] = toTarget(lon, lat);
+    const [east, north] = toTarget(lon, Math.min(Math.max(lat, -90), 90));
     return Math.abs(east) < wide && Math.abs(north) < wide ? [east, north] : null;
   } catch {
     return null;

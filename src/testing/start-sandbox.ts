@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { assumedProfile, KitError, type WireProfile } from '../contract/index.ts';
 import { establishConfinement, type Confinement } from '../child/index.ts';
-import { scratchFolder } from '../files/index.ts';
+import { scratchFolder, type ScratchFolder } from '../files/index.ts';
 import { readSandboxConfig, type Seed } from '../sandbox/config.ts';
 import { createSandbox, type Sandbox } from '../sandbox/create-sandbox.ts';
 import { serve } from '../server/index.ts';
@@ -44,9 +44,18 @@ export function confinementOfTests(): Promise<Confinement> {
 
 /** Starts a sandbox for a test: `const platform = await startSandbox()`. */
 export async function startSandbox(options: StartSandboxOptions = {}): Promise<RunningSandbox> {
+  const folder = scratchFolder('test');
+  try {
+    return await startIn(folder, options);
+  } catch (error) {
+    await folder.remove().catch(() => {});
+    throw error;
+  }
+}
+
+async function startIn(folder: ScratchFolder, options: StartSandboxOptions): Promise<RunningSandbox> {
   const { seed = 'none', imports = [], profile = assumedProfile, port = 0, env = {} } = options;
   const { permissions = ['external_app'] } = options;
-  const folder = scratchFolder('test');
   const config = readSandboxConfig(
     {
       LOG_LEVEL: 'silent',
@@ -65,7 +74,6 @@ export async function startSandbox(options: StartSandboxOptions = {}): Promise<R
   const served = await serve(sandbox.handler, { host: config.host, port: config.port, portSetting: 'port' }).catch(
     async (error: unknown) => {
       await sandbox.close();
-      await folder.remove();
       throw error;
     },
   );

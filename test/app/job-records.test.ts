@@ -6,7 +6,7 @@ import { testFolder } from '../support/folders.ts';
 
 const record = { runId: 'r', part: 0, tokenHash: 't', sessionHash: null, sealedHash: 's', ownerUrl: 'http://one' };
 
-test('the job of another attempt begins anew, and the earlier one is gone', async () => {
+test('the job of another attempt has a session of its own, and the earlier job is gone', async () => {
   const records = new JobRecords(await databaseWithLaunch(await testFolder()));
   await records.put({ ...record, name: 'first' });
   expect([await records.begin('first', 'session'), await records.begin('first', 'session')]).toEqual([true, true]);

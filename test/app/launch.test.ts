@@ -112,9 +112,11 @@ test('two tabs of one browser that post a launch at once get one session', async
   const { app, launch } = await start();
   const { token } = await launch();
   const tabs = await Promise.all([postInTab(`${app.url}/launch`, token), postInTab(`${app.url}/launch`, token)]);
+  expect(tabs.map(({ status }) => status).toSorted()).toEqual([303, 307]);
   const [first, second] = [303, 307].map((status) => tabs.find((tab) => tab.status === status)!);
   const again = new URL(second!.location, app.url).href;
   expect(await postInTab(again, token, first!.cookies)).toMatchObject({ status: 303, location: first!.location });
+  expect(await postInTab(again, token)).toMatchObject({ status: 403, cookies: '' });
 });
 
 /** Posts as a browser's tab does: fetch would write its own `sec-fetch-mode`. */

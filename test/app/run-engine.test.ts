@@ -346,6 +346,18 @@ describe('executors', () => {
   const lost = (hasBegun: boolean) =>
     new ChildJobError('executor_lost', 'the engine lost the job', { kind: 'transient', data: { hasBegun } });
 
+  test('a page says that the job was lost, and when it is tried again, from the first time on', async () => {
+    const { engine, store, reach } = await start({
+      process: async (_, attempt) => {
+        if (attempt === 1) throw lost(true);
+      },
+    });
+    const { id } = await engine.start('launch', wanted);
+    const noteOf = async () => (await engine.progress((await store.find(id))!)).note;
+    await expect.poll(noteOf, { interval: 20 }).toMatch(/^the engine lost the job; trying again in \d/);
+    await reach(id, 'COMPLETED');
+  });
+
   test('a loss after the beginning uses up no patience', async () => {
     const { engine, store, reach } = await start({
       patienceMs: 1,

@@ -45,7 +45,10 @@ test('it is served, checked, documented, faulted and traced', async () => {
   writeFileSync(
     routes,
     code
-      .replace(before, `  calls.on(addNote, (req, res) => void res.json({ id: String(req.body.text) }));\n${before}`)
+      .replace(
+        before,
+        `  calls.on(addNote, (req, res) => void res.json({ id: parseValues(addNote.request, req.body).text }));\n${before}`,
+      )
       .replace('  getFileStatus,', '  addNote,\n  getFileStatus,'),
   );
 
@@ -57,6 +60,7 @@ test('it is served, checked, documented, faulted and traced', async () => {
     sandbox.request('POST', '/public/file/f/note', { headers, body });
 
   expect(await post({ text: 'x' })).toMatchObject({ status: 200, body: { id: 'x' } });
+  expect((await post({ text: '' })).status).toBe(400);
   expect((await sandbox.request('GET', '/public/file/f/note', { headers: key })).status).toBe(405);
   expect((await post({ text: 'x' }, {})).status).toBe(401);
   const { apiKey: weak } = (await sandbox.control('POST', 'keys', { permissions: ['inference'] })) as unknown as { apiKey: string }; // oxfmt-ignore
@@ -70,7 +74,7 @@ test('it is served, checked, documented, faulted and traced', async () => {
   expect([(await post({ text: 'x' })).status, (await post({ text: 'x' })).status]).toEqual([503, 200]);
   const { calls } = (await sandbox.request('GET', '/sandbox/trace')).body as unknown as { calls: { endpoint: string; status: number }[] }; // oxfmt-ignore
   expect(calls.filter(({ endpoint }) => endpoint === 'file.note').map(({ status }) => status)).toEqual([
-    200, 401, 403, 503, 200,
+    200, 400, 401, 403, 503, 200,
   ]);
   await server.kill('SIGTERM');
 });

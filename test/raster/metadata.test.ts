@@ -1,4 +1,4 @@
-/** Metadata in a GeoJSON file, beside properties of the same name. */
+/** Metadata in a GeoJSON file that has properties of the same name. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,9 +1,8 @@
 /** Resets during uploads, a reset that fails, and chunks on a hanging connection. */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';

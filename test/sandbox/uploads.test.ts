@@ -584,7 +584,7 @@ test('a session is idle by the clock of its own launch', async () => {
   expect([(await uploadsOf(idle)).length, (await uploadsOf(other)).length]).toEqual([0, 1]);
 });
 
-test('the clock has moved when the sweep of what is idle is done', async () => {
+test('a moved clock is answered after the sweep of idle uploads', async () => {
   const sandbox = await startSandbox();
   for (let i = 0; i < 12; i++) await sendChunk(sandbox, await openUpload(sandbox), 1, someBytes(100));
   await sandbox.advance(25 * hour);

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type InUse = ReadonlyMap<string, number>;
 
 /** Kinds of Node's resources that keep a process alive. Sockets are not among them: Node keeps connections for the next request. */
-const kinds: ReadonlySet<string> = new Set(['Timeout', 'Immediate', 'TCPServerWrap', 'PipeServerWrap', 'ProcessWrap', 'FSEventWrap', 'Worker']); // oxfmt-ignore
+const kinds: ReadonlySet<string> = new Set(['Timeout', 'Immediate', 'TCPServerWrap', 'ProcessWrap', 'FSEventWrap']); // oxfmt-ignore
 
 export function inUse(): InUse {
   const names = [
@@ -38,7 +38,7 @@ function openFiles(): string[] {
   });
 }
 
-/** Modules that many files use remove what is left with one listener for all. */
+/** Listeners of `exit` that a file may add: that of `scratchFolder`, which removes all folders of the process. */
 const sharedExits = 1;
 
 setFlagsFromString('--expose-gc');

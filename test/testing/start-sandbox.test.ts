@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -60,6 +63,23 @@ test('what cannot be imported is told, and nothing is started in silence', async
   await expect(startSandbox({ imports: [path] })).rejects.toThrow(path);
 });
 
+test.each([
+  ['a port that is taken', (port: number) => ({ port }), /port/],
+  ['a setting that is wrong', () => ({ env: { LOG_LEVEL: 'loud' } }), /LOG_LEVEL/],
+  ['a file that is not there', () => ({ imports: ['/nowhere/item.json'] }), /nowhere/],
+])('a start with %s leaves nothing behind', async (_, options, message) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanUpLater(() => void server.close());
+  const foldersNow = async () =>
+    (await readdir(tmpdir())).filter((name) => name.startsWith('marketplace-app-kit-test-'));
+  const before = await foldersNow();
+  await expect(startSandbox(options((server.address() as AddressInfo).port))).rejects.toThrow(message);
+  expect(
+    (await foldersNow()).filter((name) => !before.includes(name) && existsSync(join(tmpdir(), name, 'sandbox.db'))),
+  ).toEqual([]);
+});
+
 test('a program that forgets to close it ends all the same, and leaves no folder', async () => {
   const folder = await testFolder();
   const script = join(folder, 'forgets.ts');
@@ -75,6 +95,5 @@ test('a program that forgets to close it ends all the same, and leaves no folder
     timeout: 900_000,
   });
   expect(stdout.trim()).toBe('0');
-  const { readdir } = await import('node:fs/promises');
   expect((await readdir(folder)).filter((name) => name.startsWith('marketplace-app-kit'))).toEqual([]);
 });

@@ -355,7 +355,9 @@ class Engine implements RunEngine {
       { runId: run.id, code, reason: message, ...data },
       'an executor failed; the run gets another attempt',
     );
-    this.#progress.report(run, { ...noProgress, note: `${message}; trying again in ${entry.pauseMs / 1_000} s` });
+    // Its stages may have moved it on since it was claimed.
+    const current = { ...run, state: entry.state };
+    this.#progress.report(current, { ...noProgress, note: `${message}; trying again in ${entry.pauseMs / 1_000} s` });
   }
 
   /** Claims the run for another attempt. Null if it has ended, or this worker no longer has it. */

@@ -20,7 +20,7 @@ export interface RunProgress {
 /** The progress of a run that reports none. */
 export const noProgress: RunProgress = { fraction: null, note: null, bytes: null };
 
-/** The run that reports progress. What it reports is of its state: a run that has gone on shows nothing of the state before. */
+/** The run that reports progress. Progress belongs to the state in which it was reported: a run that has gone on shows nothing from the previous state. */
 type Reported = Pick<Run, 'id' | 'launchId' | 'state'>;
 
 /** Progress with the state that it is of. Releases up to 1.0.0 keep none. */

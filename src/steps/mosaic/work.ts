@@ -18,6 +18,7 @@ import {
   keepUnits,
   narrowedTo,
   notWarped,
+  placeIn,
   requireCovered,
   requirePlausible,
   requireTransform,
@@ -96,7 +97,9 @@ function boxIn(
       const [px, py] = fromTransform(geoTransform, column, row);
       const place = isSame ? ([px, py] as const) : lonLat(px, py);
       if (!place) return null;
-      const [mx, my] = isSame ? place : back(...place);
+      const mapped = isSame ? place : placeIn(back, place);
+      if (!mapped) return null;
+      const [mx, my] = mapped;
       [west, south, east, north] = [Math.min(west, mx), Math.min(south, my), Math.max(east, mx), Math.max(north, my)];
     }
   return Number.isFinite(west + south + east + north) ? { west, south, east, north } : null;
