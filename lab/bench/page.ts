@@ -5,7 +5,7 @@ export interface BenchResult {
   /** ISO 8601. */
   readonly at: string;
   readonly machine: string;
-  /** Versions of the peers. Missing in results from before they were kept. */
+  /** Versions of the peers. Missing in older results. */
   readonly peers?: readonly string[];
   readonly rows: readonly BenchRow[];
 }

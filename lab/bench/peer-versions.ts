@@ -23,26 +23,22 @@ function ofPackage(name: string, load: NodeJS.Require): string | null {
   return null;
 }
 
-/** By the name of the peer in the rows. Peers that are the kit itself or Node have no version of their own. */
-const sources: Readonly<Record<string, () => string | null>> = {
-  "GDAL's own program": () => printedBy('gdalinfo', '--version'),
-  saga_cmd: () => printedBy('saga_cmd', '--version'),
-  cp: () => printedBy('cp', '--version'),
-  '@tus/server': () => ofPackage('@tus/server', requirePeer),
-  multer: () => ofPackage('multer', requirePeer),
-  'a bare loop, axios': () => ofPackage('axios', requireOwn),
-};
-const names: Readonly<Record<string, string>> = {
-  "GDAL's own program": 'GDAL',
-  'a bare loop, axios': 'axios',
-  cp: 'cp of coreutils',
+/** Title and version of each peer, by its name in the rows. Peers that are the kit itself or Node have no version. */
+const peers: Readonly<Record<string, readonly [title: string, version: () => string | null]>> = {
+  "GDAL's own program": ['GDAL', () => printedBy('gdalinfo', '--version')],
+  saga_cmd: ['saga_cmd', () => printedBy('saga_cmd', '--version')],
+  cp: ['cp of coreutils', () => printedBy('cp', '--version')],
+  '@tus/server': ['@tus/server', () => ofPackage('@tus/server', requirePeer)],
+  multer: ['multer', () => ofPackage('multer', requirePeer)],
+  'a bare loop, axios': ['axios', () => ofPackage('axios', requireOwn)],
 };
 
-/** The versions of the peers of these rows, such as `GDAL 3.6.2`. */
+/** Returns the versions of the peers in these rows, such as `GDAL 3.6.2`. */
 export function peerVersionsOf(rows: readonly BenchRow[]): string[] {
-  const peers = new Set(rows.flatMap(({ peer }) => (peer ? [peer.name] : [])));
-  return [...peers].flatMap((peer) => {
-    const version = sources[peer]?.() ?? null;
-    return version === null ? [] : [`${names[peer] ?? peer} ${version}`];
+  const names = new Set(rows.flatMap(({ peer }) => (peer ? [peer.name] : [])));
+  return [...names].flatMap((name) => {
+    const [title, versionOf] = peers[name] ?? [];
+    const version = versionOf?.() ?? null;
+    return version === null ? [] : [`${title} ${version}`];
   });
 }

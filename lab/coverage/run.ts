@@ -1,8 +1,8 @@
 /**
- * `npm run lab -- lab/coverage/run.ts [VITEST-ARGUMENTS]`: runs the tests and prints how much of each room of src they reach, and
- * the modules that they reach least. Without arguments it runs what `npm test` runs; `TEST_ALL=yes` adds the slow tests.
+ * `npm run lab -- lab/coverage/run.ts [VITEST-ARGUMENTS]`: runs the tests, and prints how much of each folder of src they reach and
+ * which modules they reach least. Without arguments it runs the tests of `npm test`; `TEST_ALL=yes` adds the slow tests.
  *
- * Only code in the processes of the tests counts. What a test starts as a program of its own (commands, confined jobs) does not.
+ * The coverage leaves out code in separate processes that a test starts, such as commands and confined jobs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,18 +35,18 @@ const files = Object.entries(summary)
   .filter(([path]) => path !== 'total')
   .map(([path, shares]) => ({ path: relative(root, path), ...shares }));
 /** `src/app/runs` of `src/app/runs/stages/retry.ts`. */
-const roomOf = (path: string) => dirname(path).split('/').slice(0, 3).join('/');
+const folderOf = (path: string) => dirname(path).split('/').slice(0, 3).join('/');
 const percent = (shares: readonly Share[]) => {
   const total = shares.reduce((sum, share) => sum + share.total, 0);
   return total === 0 ? 100 : (100 * shares.reduce((sum, share) => sum + share.covered, 0)) / total;
 };
 const rowOf = (name: string, of: typeof files) =>
   `| ${name} | ${of.reduce((sum, { lines }) => sum + lines.total, 0)} | ${percent(of.map(({ lines }) => lines)).toFixed(1)} % | ${percent(of.map(({ branches }) => branches)).toFixed(1)} % |`;
-const rooms = [...Map.groupBy(files, ({ path }) => roomOf(path))].toSorted(([a], [b]) => a.localeCompare(b, 'en'));
+const folders = [...Map.groupBy(files, ({ path }) => folderOf(path))].toSorted(([a], [b]) => a.localeCompare(b, 'en'));
 const table = [
-  '| room | lines with code | lines reached | branches reached |',
+  '| folder | lines with code | lines reached | branches reached |',
   '| --- | --: | --: | --: |',
-  ...rooms.map(([room, of]) => rowOf(room, of)),
+  ...folders.map(([name, of]) => rowOf(name, of)),
   rowOf('all', files),
 ].join('\n');
 const least = files

@@ -1,17 +1,19 @@
-/** A Postman collection of the platform's calls: first the flow in its order, then the catalog, files and inference. Each request takes what it needs from the answers before it. */
+/** A Postman collection of the platform's calls: the flow in its order, then the catalog, files and inference. Each request uses values of earlier responses. */
 import { documentedCalls } from '../../src/sandbox/openapi/document.ts';
 import type { DocumentedCall } from '../../src/sandbox/openapi/documented-call.ts';
 
 interface RequestOfFlow {
   /** Id of the call in the OpenAPI document. */
   readonly call: string;
-  /** Name of the request, if the call comes more than once. */
+  /** Name of the request. Default: the summary of the call. */
   readonly name?: string;
-  /** Lines that run after the answer. `body` is its JSON. */
+  /** Variable of the path parameter `id`. */
+  readonly id?: 'itemId' | 'fileId';
+  /** Lines that run after the response. `body` is its JSON. */
   readonly after?: readonly string[];
   /** Lines that run before the request. */
   readonly before?: readonly string[];
-  /** Replaces fields of the example, also query parameters. Undefined leaves one out. */
+  /** Values of fields and query parameters, instead of those of the example. Undefined leaves a field out. */
   readonly fields?: Readonly<Record<string, unknown>>;
   /** File of a form, relative to the collection. */
   readonly file?: string;
@@ -22,7 +24,7 @@ const part = 'part.txt';
 const partBytes = 5;
 const scene = '../../src/sandbox/scenes/olinda-landsat7.tif';
 const polled = (name: string) => [
-  "const isOver = ['APPROVED', 'REJECTED', 'EXPIRED', 'COMPLETED', 'DONE', 'FAILED', 'ERROR'].includes(body.status);",
+  "const isOver = ['APPROVED', 'REJECTED', 'EXPIRED', 'COMPLETED', 'DONE', 'FAILED'].includes(body.status);",
   "const polls = Number(pm.collectionVariables.get('polls') || 0) + 1;",
   "pm.collectionVariables.set('polls', isOver ? 0 : polls);",
   `if (pm.response.code === 200 && !isOver && polls < 60) pm.execution.setNextRequest('${name}');`,
@@ -74,7 +76,7 @@ const catalog: readonly RequestOfFlow[] = [
   },
   { call: 'getCollection' },
   { call: 'getItems', fields: { limit: 5 }, after: [set('itemId', '(body.features[0] || {}).id')] },
-  { call: 'getItem' },
+  { call: 'getItem', id: 'itemId' },
   { call: 'searchItems' },
   {
     call: 'getSearch',
@@ -94,6 +96,7 @@ const files: readonly RequestOfFlow[] = [
   { call: 'uploadFile', file: scene, after: [set('fileId', 'body.fileId')] },
   {
     call: 'getFileStatus',
+    id: 'fileId',
     before: pause,
     after: polled('Processing status of a file'),
   },
@@ -110,16 +113,16 @@ const inference: readonly RequestOfFlow[] = [
   { call: 'downloadInference' },
 ];
 
-/** Variables of the collection that fields and parameters get their values from. */
+/** Variables of the collection, by the names of fields and parameters. */
 const variables: Readonly<Record<string, string>> = {
   ...{ token: 'token', launchId: 'launchId', operationId: 'operationId', uploadId: 'uploadId', key: 'uploadKey' },
   ...{ fileId: 'fileId', catalogId: 'catalogId', collectionId: 'collectionId', inferenceId: 'inferenceId' },
   ...{ inferenceJobId: 'inferenceId' },
 };
 
-function requestOf({ call: id, name, before = [], after = [], fields = {}, file }: RequestOfFlow): object {
-  const call = documentedCalls.find((documented) => documented.id === id);
-  if (!call) throw new Error(`there is no call ${id}`);
+function requestOf({ call: callId, name, id, before = [], after = [], fields = {}, file }: RequestOfFlow): object {
+  const call = documentedCalls.find((documented) => documented.id === callId);
+  if (!call) throw new Error(`there is no call ${callId}`);
   const valueOf = (field: string, example: unknown): unknown =>
     field in fields ? fields[field] : field in variables ? `{{${variables[field]}}}` : example;
   const filled = (example: unknown) =>
@@ -128,13 +131,8 @@ function requestOf({ call: id, name, before = [], after = [], fields = {}, file 
         .map(([field, value]) => [field, valueOf(field, value)] as const)
         .filter(([, value]) => value !== undefined),
     );
-  const path = call.path.replace(/:(\w+)/g, (_, parameter: string) =>
-    parameter === 'id'
-      ? call.path.includes('/items/')
-        ? '{{itemId}}'
-        : '{{fileId}}'
-      : `{{${variables[parameter] ?? parameter}}}`,
-  );
+  const variableOf = (parameter: string) => (parameter === 'id' ? id : variables[parameter]);
+  const path = call.path.replace(/:(\w+)/g, (_, parameter: string) => `{{${variableOf(parameter)}}}`);
   const query = Object.keys(call.query?.shape ?? {})
     .map((parameter) => ({ key: parameter, value: valueOf(parameter, undefined) }))
     .filter(({ value }) => value !== undefined)
@@ -185,7 +183,7 @@ export function postmanFiles(): Map<string, string> {
     info: {
       name: 'Geospatial marketplace platform',
       description:
-        'Made from the OpenAPI document. Set baseUrl and apiKey, and run it from the top: each request takes what it needs from the answers before it.',
+        'Made from the OpenAPI document. Set baseUrl and apiKey, then run the requests in order. Each request uses values of earlier responses.',
       schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json',
     },
     auth: {

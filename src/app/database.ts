@@ -299,7 +299,7 @@ const reasons: Readonly<Record<string, string>> = {
   '42501': 'the role lacks a permission',
   '53100': 'its disk is full',
   '53300': 'it has no free connection',
-  '55P03': 'other processes hold its tables for longer than a minute',
+  '55P03': 'other transactions used its tables for a minute',
   '57P03': 'it is starting or stopping',
   SQLITE_FULL: 'the disk is full',
   SQLITE_IOERR_WRITE: 'the disk rejects writes',

@@ -227,19 +227,19 @@ export async function migrate<Tables>(database: Kysely<Tables>, upTo?: string): 
   }
 }
 
-/** Maximum time to try again if processes of the last release use the tables, from the first try on. */
+/** Maximum time for further attempts, after the first one fails because another process uses a table. */
 const patienceMs = 60_000;
 const pauseMs = 100;
 
-/** Tables of the app. A migration locks those that are there. */
-const tables: readonly string[] = ['launches', 'launch_changes', 'runs', 'workers', 'turns', 'schema_floor', 'run_states', 'run_stages', 'run_progress', 'step_jobs', 'run_results', 'sessions']; // oxfmt-ignore
+/** Tables of the app. A migration locks those that exist. */
+export const appTables: readonly string[] = ['launches', 'launch_changes', 'runs', 'workers', 'turns', 'schema_floor', 'run_states', 'run_stages', 'run_progress', 'step_jobs', 'run_results', 'sessions']; // oxfmt-ignore
 
 /**
- * Locks every table, or none: a migration that waited for one table while it has another could end a request of the last
- * release by a deadlock, and would hold up all the others. Fails at once (55P03) if a table is in use.
+ * Locks all tables or none. A migration that holds one table and waits for another could cause a deadlock with a request of
+ * the last release, and would block all other requests. Fails at once (55P03) if another transaction uses a table.
  */
 async function lockTables<Tables>(transaction: Kysely<Tables>): Promise<void> {
-  const names = sql.join(tables.map((name) => sql.lit(name)));
+  const names = sql.join(appTables.map((name) => sql.lit(name)));
   const { rows } = await sql<{ name: string }>`select tablename as name from pg_tables
     where schemaname = current_schema() and tablename in (${names}) order by tablename`.execute(transaction);
   if (rows.length === 0) return;

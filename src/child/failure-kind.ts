@@ -4,8 +4,8 @@ import type { FailureKind } from './protocol.ts';
 /** JavaScript's own errors: whoever wrote the code did not mean them. */
 const ofTheCode = [TypeError, ReferenceError, RangeError, SyntaxError, EvalError, URIError];
 
-/** Node's codes for code or a library that cannot be loaded, which no input causes. */
-const ofLoading: ReadonlySet<string | null> = new Set([
+/** Node's error codes for a module or library that cannot be loaded. No input causes them. */
+const loadingCodes: ReadonlySet<string | null> = new Set([
   'MODULE_NOT_FOUND',
   'ERR_MODULE_NOT_FOUND',
   'ERR_DLOPEN_FAILED',
@@ -26,7 +26,7 @@ export function kindOfPlainError(error: unknown): FailureKind {
   return !(error instanceof Error) ||
     ofTheCode.some((errorClass) => error instanceof errorClass) ||
     error.name === 'AssertionError' ||
-    ofLoading.has(codeOf(error)) ||
+    loadingCodes.has(codeOf(error)) ||
     error instanceof Defect
     ? 'bug'
     : 'input';

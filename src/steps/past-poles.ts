@@ -10,15 +10,15 @@ interface Source {
 }
 
 const pointsPerSide = 33;
-/** A distance that no place on Earth has from an origin, in units of a reference system. */
-const wide = 1e8;
-/** Part of a row, so that rounding is no reach past a pole. */
+/** Coordinates of places on Earth are smaller than this, in units of any reference system. */
+const maxCoordinate = 1e8;
+/** Share of a row that an edge may lie past a pole by rounding. */
 const tolerance = 1e-6;
 
 /**
- * Arguments that make GDAL's warper keep the rows at a pole. It finds no place for the edge of such a row, which lies past the
- * pole, and would leave out up to ten degrees of the raster. Empty where no raster reaches past a pole, where the target is in
- * degrees, and where it has no place for a pole. `pixelSize`: in units of the target; default: the smallest of those that GDAL finds.
+ * Arguments that make GDAL's warper keep the rows at a pole. The edge of such a row lies past the pole, where GDAL cannot
+ * transform it, so GDAL would leave out up to ten degrees of the raster. Empty if no raster reaches past a pole, if the target is
+ * in degrees, or if a pole has no coordinates in it. `pixelSize`: in units of the target; default: the smallest that GDAL suggests.
  */
 export function argumentsPastPoles(
   sources: readonly Source[],
@@ -34,7 +34,7 @@ export function argumentsPastPoles(
   return ['-te', west, south, east, north, '-tr', size, size].map(String);
 }
 
-/** Latitudes of the first and the last edge, and of one row. Empty for a raster in other units, or a turned one. */
+/** Latitude of the first and of the last edge, each with the height of a row, in degrees. Empty for a rotated raster or one in other units. */
 function latitudesOf({ srs, dataset: { geoTransform, rasterSize } }: Source): [latitude: number, perRow: number][] {
   const perUnit = degreesPerUnit(srs);
   if (perUnit === null || !geoTransform || geoTransform[2] !== 0 || geoTransform[4] !== 0) return [];
@@ -50,8 +50,8 @@ const reachesPastPole = (source: Source): boolean =>
   });
 
 /**
- * The extent and the pixels that GDAL finds for a raster. The extent (west, south, east, north) also holds the points of the
- * raster up to the poles. Null if a point has no place.
+ * Returns the extent (west, south, east, north) and pixel size that GDAL suggests for a raster. The extent is enlarged to the
+ * points of the raster up to the poles. Null if a point cannot be transformed.
  */
 function gridIn({ dataset, srs }: Source, target: gdal.SpatialReference): { box: number[]; pixelSize: number } | null {
   const { geoTransform, rasterSize } = dataset;
@@ -75,7 +75,7 @@ function gridIn({ dataset, srs }: Source, target: gdal.SpatialReference): { box:
   return { box, pixelSize };
 }
 
-/** Null where GDAL finds none, which it then says itself when it warps. */
+/** Returns null if GDAL suggests no grid. The warper then throws its own error. */
 function suggestedGrid(src: gdal.Dataset, srs: gdal.SpatialReference, target: gdal.SpatialReference) {
   try {
     return gdal.suggestedWarpOutput({ src, s_srs: srs, t_srs: target });
@@ -84,11 +84,11 @@ function suggestedGrid(src: gdal.Dataset, srs: gdal.SpatialReference, target: gd
   }
 }
 
-/** The place of a longitude and a latitude, which may lie past a pole by part of a row. Null where a projection has no end at a pole, for which PROJ may give a large number. */
+/** Transforms a longitude and a latitude, which counts as the pole if it lies past it. Returns null if the projection is infinite there; PROJ may return a large number for that. */
 export function placeIn(toTarget: ReturnType<typeof fromLonLat>, [lon, lat]: LonLat): LonLat | null {
   try {
     const [east, north] = toTarget(lon, Math.min(Math.max(lat, -90), 90));
-    return Math.abs(east) < wide && Math.abs(north) < wide ? [east, north] : null;
+    return Math.abs(east) < maxCoordinate && Math.abs(north) < maxCoordinate ? [east, north] : null;
   } catch {
     return null;
   }

@@ -103,7 +103,7 @@ async function startIn(folder: ScratchFolder, options: StartSandboxOptions): Pro
   };
 }
 
-/** Throws `KitError` (`import_refused`) if a part of it is refused. */
+/** Imports a file or folder. Throws `KitError` (`import_refused`) if the catalog refuses a part of it. */
 async function importWhole(sandbox: Pick<Sandbox, 'importPath'>, path: string): Promise<void> {
   const refused: string[] = [];
   await sandbox.importPath(path, {

@@ -1,4 +1,4 @@
-/** A file that the platform has is not sent again, also if an earlier release wrote its record. */
+/** The upload stage skips files that the platform already has, also if an earlier release wrote the record. */
 import { expect, test } from 'vitest';
 import { uploadOutputs } from '../../src/app/runs/stages/upload.ts';
 import type { StageContext } from '../../src/app/runs/stages/stage.ts';
@@ -12,7 +12,7 @@ test.each([
   const moves: string[] = [];
   const file = { fileId: 'f', fileName: 'a.tif', sizeBytes: 1, sha256: 'x', ...output };
   const run: Run = newRun({ state: 'UPLOADING', outputs: [{ path: '/w/a.tif', sizeBytes: 1, sha256: 'x' }] as never, files: [file] as never }); // oxfmt-ignore
-  // Without calls: one that is made fails the test.
+  // It has no calls of the platform, so any call fails the test.
   const context = {
     isAway: () => false,
     steps: { steps: [{ id: run.stepId }] },

@@ -225,7 +225,7 @@ test('a run with a label waits, says why, and is done when a worker with the lab
   const viewer = runViewer({ store, engine: plain.engine, steps: plain.steps });
   const view = await viewer.one((await store.find(id))!);
   expect(view.progress.note).toMatch(/^no worker has the step ndvi \S+, the label gpu at the moment; the run waits/);
-  // The worker that followed the approval may still hold it for a moment.
+  // The worker that saw the approval may still have the run for a moment.
   const waitsFor = async () => (await caseOf(store, id))?.waitsFor;
   await expect.poll(waitsFor).toBe('no living worker with its step has the label gpu');
   await worker('with-gpu', { requires, place: { ...place, labels: ['gpu'] } });
@@ -412,7 +412,7 @@ test('after an outage of all workers, a run waits for a worker with its step', a
   const waiting = await able.engine.start('launch', wanted);
   await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('APPROVED'), within);
   await able.engine.stop();
-  // It has waited for longer than the time after which it counts as stranded.
+  // As if the run had waited for longer than `strandedAfterMs`.
   await database
     .updateTable('runs')
     .set({ updated_at: Date.now() - 9_000 })

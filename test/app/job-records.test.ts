@@ -6,7 +6,7 @@ import { testFolder } from '../support/folders.ts';
 
 const record = { runId: 'r', part: 0, tokenHash: 't', sessionHash: null, sealedHash: 's', ownerUrl: 'http://one' };
 
-test('the job of another attempt has a session of its own, and the earlier job is gone', async () => {
+test('a new attempt gets its own job session, and the earlier job is removed', async () => {
   const records = new JobRecords(await databaseWithLaunch(await testFolder()));
   await records.put({ ...record, name: 'first' });
   expect([await records.begin('first', 'session'), await records.begin('first', 'session')]).toEqual([true, true]);
@@ -17,7 +17,7 @@ test('the job of another attempt has a session of its own, and the earlier job i
   expect(await records.begin('second', 'another session')).toBe(true);
 });
 
-test('each tile has a job of its own', async () => {
+test('each tile has its own job', async () => {
   const records = new JobRecords(await databaseWithLaunch(await testFolder()));
   for (const part of [1, 2]) await records.put({ ...record, part, name: `tile ${part}` });
   expect(await records.begin('tile 1', 'session')).toBe(true);

@@ -119,7 +119,7 @@ test('two tabs of one browser that post a launch at once get one session', async
   expect(await postInTab(again, token)).toMatchObject({ status: 403, cookies: '' });
 });
 
-/** Posts as a browser's tab does: fetch would write its own `sec-fetch-mode`. */
+/** Posts like a tab of a browser. `fetch` would set another `sec-fetch-mode`. */
 async function postInTab(url: string, token: string, cookie = '') {
   const headers = { 'sec-fetch-mode': 'navigate', 'content-type': 'application/x-www-form-urlencoded', origin: 'https://marketplace.example', ...(cookie && { cookie }) }; // oxfmt-ignore
   const sending = request(url, { method: 'POST', headers }).end(new URLSearchParams({ token }).toString());
@@ -192,7 +192,7 @@ describe.each(['query', 'form_post'])('the browser that began a session, %s', (m
     }
   });
 
-  test('gets back into its newest eight', async () => {
+  test('gets back into its eight newest launches', async () => {
     const { launch, begin } = await browser();
     const launches = [];
     for (let i = 0; i < 9; i++) {
@@ -200,8 +200,8 @@ describe.each(['query', 'form_post'])('the browser that began a session, %s', (m
       expect((await begin(launches[i]!)).status).toBe(303);
     }
     const answers = [];
-    // The oldest last: an entrance makes a launch the newest again.
-    for (const one of launches.slice(1)) answers.push((await begin(one)).status);
+    // The oldest comes last, because each of these requests makes its launch the newest again.
+    for (const recent of launches.slice(1)) answers.push((await begin(recent)).status);
     answers.push((await begin(launches[0]!)).status);
     expect(answers).toEqual([303, 303, 303, 303, 303, 303, 303, 303, 403]);
   });

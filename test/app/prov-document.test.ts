@@ -1,10 +1,10 @@
-/** The provenance of a run as W3C PROV: each file is an entity of its own. */
+/** A run's provenance as W3C PROV has one entity for each file. */
 import { expect, test } from 'vitest';
 import { provDocument } from '../../src/app/runs/prov-document.ts';
 import type { Provenance } from '../../src/app/processing/provenance.ts';
 import { newRun } from '../support/suites/run-store-suite.ts';
 
-test('several files of one input, and of two inputs, are all there', () => {
+test('lists all files of one input and of two inputs', () => {
   const file = (fileName: string) => ({ fileName, sizeBytes: 1, sha256: fileName.repeat(8) });
   const provenance: Provenance = {
     step: { id: 'mosaic', version: '1.0.0', code: 'c' },

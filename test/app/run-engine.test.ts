@@ -346,7 +346,7 @@ describe('executors', () => {
   const lost = (hasBegun: boolean) =>
     new ChildJobError('executor_lost', 'the engine lost the job', { kind: 'transient', data: { hasBegun } });
 
-  test('a page says that the job was lost, and when it is tried again, from the first time on', async () => {
+  test('the first loss of a job is shown, with the time of the next attempt', async () => {
     const { engine, store, reach } = await start({
       process: async (_, attempt) => {
         if (attempt === 1) throw lost(true);

@@ -10,7 +10,7 @@ import {
 } from '../../src/app/runs/run-state.ts';
 import { PlatformError } from '../../src/platform-client/index.ts';
 
-/** Each state with those that may follow, as the contract's flow has them. */
+/** The states that may follow each state, by the contract. */
 const moves: Readonly<Record<string, string>> = {
   CREATED: 'AWAITING_APPROVAL CANCELLED FAILED',
   AWAITING_APPROVAL: 'APPROVED REJECTED EXPIRED CANCELLED FAILED',
@@ -20,7 +20,7 @@ const moves: Readonly<Record<string, string>> = {
   ...{ COMPLETED: '', REJECTED: '', EXPIRED: '', CANCELLED: '', FAILED: '' },
 };
 
-test('every other move than these is refused, with from, to and run id', () => {
+test('every other transition is refused, with from, to and run id', () => {
   expect(runStates.toSorted()).toEqual(Object.keys(moves).toSorted());
   for (const from of runStates) {
     for (const to of runStates) {

@@ -1,4 +1,4 @@
-/** A list of runs: what is asked once for several runs is true of each. */
+/** Notes in a list of runs. Runs of one step may have other needs. */
 import { expect, test } from 'vitest';
 import { noProgress } from '../../src/app/runs/run-progress.ts';
 import { noNeeds } from '../../src/app/runs/placement.ts';
@@ -7,7 +7,7 @@ import type { StepHost } from '../../src/app/processing/step-host.ts';
 import type { Run } from '../../src/app/runs/run.ts';
 import { newRun } from '../support/suites/run-store-suite.ts';
 
-test('two runs of one step with other needs wait for other workers', async () => {
+test('two runs of one step with different needs wait for different workers', async () => {
   const viewer = runViewer({
     store: { histories: async () => new Map() },
     engine: { progress: async () => noProgress, canBeDone: async ({ needs }) => needs.label === 'cpu' },

@@ -75,7 +75,7 @@ const plans = (workers: fc.Arbitrary<number>): fc.Arbitrary<SimPlan> =>
     faults: fc.array(fault, { maxLength: 6 }),
   });
 
-/** Number of plans that were simulated to their end. */
+/** Number of plans whose simulation has ended. */
 let ended = 0;
 
 async function isWell(plan: SimPlan): Promise<void> {
@@ -196,7 +196,7 @@ describe('whatever comes between: nothing lost, nothing twice, nothing FAILED, e
       examples: examples.map((one): [SimPlan] => [one]),
     });
     console.log(`${ended} plans were simulated`);
-    // No time cut them. The examples are among them.
+    // No time limit cut the property short. `numRuns` includes the examples.
     expect(ended).toBe(numRuns);
   }
   test('one process', { timeout }, () => holds(plans(fc.constant(0)), worlds(0, [0])));

@@ -17,7 +17,7 @@ test('a worker whose own lease is over judges nobody, and after a pause waits fo
   expect(lease.mayJudgeOthers).toBe(true);
 });
 
-test('a lease lasts from when it was asked for, not from when the database answered', () => {
+test('a lease begins with the request for it, not with the response of the database', () => {
   let clock = 0;
   const lease = new WorkerLease('w', { isShared: true, clock: () => clock });
   // The database took half of the lease to answer.

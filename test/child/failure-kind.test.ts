@@ -1,4 +1,4 @@
-/** Whose fault an error is that nobody gave a meaning. */
+/** Classification of plain errors as bug, transient or input. */
 import { expect, test } from 'vitest';
 import { kindOfPlainError } from '../../src/child/failure-kind.ts';
 
@@ -9,7 +9,7 @@ test.each([
   ['a library that is not there', coded("Cannot find module 'gdal.node'", 'MODULE_NOT_FOUND'), 'bug'],
   ['a library that does not load', coded('libgdal.so.32: cannot open shared object file', 'ERR_DLOPEN_FAILED'), 'bug'],
   ['a TypeError', new TypeError('x is not a function'), 'bug'],
-  ['what is no error', 'thrown text', 'bug'],
+  ['a thrown text', 'thrown text', 'bug'],
   ['a full disk', coded('no space left on device', 'ENOSPC'), 'transient'],
   ["a reader's error", new Error('TIFFFillTile: read error'), 'input'],
 ])('%s', (_, error, kind) => {

@@ -1,5 +1,5 @@
 // @module-tag all
-/** A call that is added by one row and one handler, in a copy of the code: everything else comes from the row. */
+/** Adds a call to a copy of the code by one row and one handler. Everything else comes from the row. */
 import { appendFileSync, cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -30,7 +30,7 @@ export const addNote = defineCall<{ fileId: string; note: { text: string } }, { 
 });
 `;
 
-test('it is served, checked, documented, faulted and traced', async () => {
+test('an added call is served, checked, documented, faulted and traced', async () => {
   const folder = await testFolder();
   for (const name of ['src', 'scripts', 'bin', 'package.json', 'templates', 'docs'])
     cpSync(join(projectRoot, name), join(folder, name), { recursive: true });

@@ -33,7 +33,7 @@ describe.each([
   });
 });
 
-test('a hole stays in the part of its outline, on either side of 180°', () => {
+test('a hole stays in the same part as its outline, on either side of 180°', () => {
   const south = [10, 100, 190, 280, 350];
   const nearlyRound: Ring = [
     ...south.map((x): [number, number] => [x, -18]),

@@ -185,7 +185,7 @@ describe.each(fixtures)('client: $name', (fixture) => {
       createdAt: null,
     });
     const missing = { expiresAt: undefined, createdAt: undefined };
-    // `toEqual` takes a field that is undefined for one that is missing.
+    // For `toEqual`, an undefined field equals a missing one.
     expect(decoded).toEqual(fixture.decoded && { ...fixture.decoded, ...missing });
   });
 });

@@ -1,4 +1,4 @@
-/** What a file of tests leaves behind is found, each kind of it. */
+/** `leftOver` finds each kind of resource that a test file leaves open. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../support/folders.ts';
 import { inUse, leftOver } from '../support/left-over.ts';
 
-/** Begins something, and gives what ends it. */
+/** Each kind with a function that opens such a resource, and returns a function that closes it. */
 const kinds: readonly [what: string, begin: () => Promise<() => unknown>][] = [
   [
     'Timeout',

@@ -1,5 +1,5 @@
 // @module-tag all
-/** The Postman collection: each request is run in order, by Postman's own program. */
+/** Newman, Postman's command line, runs each request of the collection in order. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ interface Report {
   };
 }
 
-test('every request of the collection is answered as it says', needing(await registry()), async () => {
+test('every request of the collection succeeds', needing(await registry()), async () => {
   const [sandbox, folder] = [await startSandbox({ seed: 'demo' }), await testFolder()];
   await writeFile(join(folder, 'package.json'), '{"private":true}');
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts'];
@@ -31,7 +31,7 @@ test('every request of the collection is answered as it says', needing(await reg
     ['run', 'collection.json', ...variables, '--reporters', 'json', '--reporter-json-export', report],
     { cwd: join(projectRoot, 'docs/postman') },
   ).catch((error: unknown) => {
-    // It ends with an error if an answer is wrong, and has a report then too.
+    // Newman also ends with an error if a request fails, but then it has written a report.
     if (!existsSync(report)) throw error;
   });
   const { run: ran } = JSON.parse(await readFile(report, 'utf8')) as Report;

@@ -1,4 +1,4 @@
-/** The walk through the catalogs of a platform ends, whatever the catalogs link to. */
+/** `listCollections` ends, also if catalogs link to many others or in circles. */
 import { expect, test } from 'vitest';
 import type { CatalogNode } from '../../src/contract/index.ts';
 import { listCollections } from '../../src/platform-client/browse-catalog.ts';
@@ -22,13 +22,13 @@ async function walk(childrenOf: (catalogId: string | null) => Child[]) {
 const catalogs = (count: number, prefix: string): Child[] =>
   Array.from({ length: count }, (_, i) => ({ kind: 'catalog', id: `${prefix}${i}` }));
 
-test('it asks for at most 200 catalogs besides the root, over all levels together', async () => {
+test('requests at most 200 catalogs and the root, over all levels together', async () => {
   const { asked } = await walk((id) => (id?.includes('.') ? [] : catalogs(150, id === null ? 'c' : `${id}.`)));
   expect(asked).toHaveLength(201);
   expect(new Set(asked).size).toBe(201);
 });
 
-test('a circle of catalogs is walked once', async () => {
+test('requests the catalogs of a circle once', async () => {
   const next = { a: 'b', b: 'a' } as const;
   const { asked, collections } = await walk((id) => [
     { kind: 'catalog', id: id === null ? 'a' : next[id as 'a' | 'b'] },
@@ -37,7 +37,7 @@ test('a circle of catalogs is walked once', async () => {
   expect([asked, collections]).toEqual([[null, 'a', 'b'], ['same']]);
 });
 
-test('it reads at most 1,000 collections', async () => {
+test('reads at most 1,000 collections', async () => {
   const { collections } = await walk(() =>
     Array.from({ length: 1_001 }, (_, i): Child => ({ kind: 'collection', id: String(i) })),
   );

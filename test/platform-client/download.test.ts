@@ -46,7 +46,7 @@ test('a download that takes longer than the time without a byte arrives', async 
   expect(text).toBe('0123456789');
 });
 
-test('each relative redirect starts from where the one before it led', async () => {
+test('each relative redirect is resolved against the address of the one before', async () => {
   const asked: string[] = [];
   const text = await download((req, res) => {
     asked.push(req.url!.replace(/\?.*/, ''));
@@ -57,12 +57,15 @@ test('each relative redirect starts from where the one before it led', async () 
   expect([text, asked]).toEqual(['there', ['/x', '/a/b', '/a/c', '/d']]);
 });
 
-test.each(['gzip', 'GZIP', 'x-gzip'])('a body in %s that nobody asked for arrives as it is', async (encoding) => {
-  const zipped = gzipSync('hello');
-  expect(await download((_req, res) => void res.writeHead(200, { 'content-encoding': encoding }).end(zipped))).toBe(
-    'hello',
-  );
-});
+test.each(['gzip', 'GZIP', 'x-gzip'])(
+  'a body in %s is decoded, although the client did not ask for an encoding',
+  async (encoding) => {
+    const zipped = gzipSync('hello');
+    expect(await download((_req, res) => void res.writeHead(200, { 'content-encoding': encoding }).end(zipped))).toBe(
+      'hello',
+    );
+  },
+);
 
 test('a download that stalls ends, and the error shows no signature', async () => {
   const stalled = download((_req, res) => void res.writeHead(200, { 'content-length': '10' }).write('0'), {

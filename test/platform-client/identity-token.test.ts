@@ -30,7 +30,7 @@ test('a process that loses the race for a renewal uses the token of the winner',
   expect(held.value).toEqual(winner);
 });
 
-test('each renewal renews the token of the one before, as often as it takes', async () => {
+test('each renewal uses the token of the renewal before', async () => {
   const renewed: string[] = [];
   const { keeper } = keeperOf(async (held) => {
     renewed.push(held.value.token);
@@ -42,7 +42,7 @@ test('each renewal renews the token of the one before, as often as it takes', as
   expect(renewed).toEqual(['first', 'after first']);
 });
 
-test('after a renewal a call is repeated and checked as before it', async () => {
+test('after a renewal, a call is checked and repeated as before the renewal', async () => {
   const { keeper } = keeperOf(async () => ({ token: 'second' }));
   const failed = (code: 'token_expired' | 'unknown_error', platformStatus: number) =>
     new PlatformError('operation.status', code, code, { platformStatus });
@@ -70,7 +70,7 @@ test('after a renewal a call is repeated and checked as before it', async () => 
   expect([answered, checks]).toEqual(['ok', 3]);
 });
 
-test('calls that find the token over at the same time renew it once', async () => {
+test('calls that meet an expired token at the same time renew it once', async () => {
   let renewals = 0;
   const { keeper } = keeperOf(async () => ({ token: `number ${(renewals += 1)}` }));
   const tokens = await Promise.all([keeper.renew('first'), keeper.renew('first'), keeper.renew('first')]);

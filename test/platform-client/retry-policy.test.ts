@@ -30,7 +30,7 @@ test('a wait that is longer than the policy allows is not waited for', { timeout
   expect(tries).toBe(1);
 });
 
-test('a pause that the platform asked for once is for one poll', { timeout: 60_000 }, async () => {
+test('a Retry-After counts for the next poll only', { timeout: 60_000 }, async () => {
   const polledAtMs: number[] = [];
   await untilFinished(
     'upload.complete',

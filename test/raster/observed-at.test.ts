@@ -1,9 +1,9 @@
-/** The time of acquisition, as files write it. */
+/** Acquisition times in the metadata of files. */
 import gdal from 'gdal-async';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { observedAtOf } from '../../src/raster/observed-at.ts';
 
-// A time without a zone is UTC, wherever the machine stands.
+// A time without a zone is UTC, whatever the time zone of the machine.
 beforeAll(() => void vi.stubEnv('TZ', 'America/New_York'));
 afterAll(() => void vi.unstubAllEnvs());
 
@@ -28,6 +28,6 @@ test.each([
   expect(timeOf(written)).toBe(time);
 });
 
-test('that of the item counts, where there is one', () => {
+test('the date of the item takes precedence', () => {
   expect(timeOf('2013-04-02', '2020-01-01T00:00:00Z')).toBe('2020-01-01T00:00:00.000Z');
 });

@@ -27,7 +27,7 @@ async function factorsOf(colors: readonly string[], item: readonly ReturnType<ty
 
 const item = [itemBand('red', 2), itemBand('green', 3), itemBand('blue', 4)];
 
-test('a band of STAC 1.1 has its scale and its offset from the item', () => {
+test('a band of a STAC 1.1 item has the scale and the offset of the item', () => {
   const bands = [{ name: 'red', 'raster:scale': 0.0001, 'raster:offset': -0.1 }];
   expect(readItem({ id: 'i', properties: { bands } }).bands).toMatchObject([{ scale: 0.0001, offset: -0.1 }]);
 });

@@ -79,7 +79,7 @@ test('packages behind a link are another project’s', async () => {
   expect(await run()).toMatchObject({ output: expect.stringContaining('installing packages') as string });
 });
 
-test('a build says where its log is before it begins, and shows the end of it if it fails', async () => {
+test('a build names its log at the start, and prints the end of the log if it fails', async () => {
   const { folder, run, binding } = await project(
     `if [ "$1" = rebuild ]; then echo 'undefined reference to GDALOpen'; exit 1; fi; ${installs}`,
   );

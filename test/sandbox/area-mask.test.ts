@@ -1,4 +1,4 @@
-/** The area of an inference: each of its polygons counts. */
+/** The mask of an inference area contains all of its polygons. */
 import gdal from 'gdal-async';
 import { expect, test } from 'vitest';
 import { createAreaMask } from '../../src/sandbox/inference/area-mask.ts';

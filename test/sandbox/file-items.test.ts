@@ -1,4 +1,4 @@
-/** The date of a delivered file's item. */
+/** The date and the provider of a delivered file's item. */
 import { expect, test } from 'vitest';
 import { itemOfFile } from '../../src/sandbox/files/file-items.ts';
 import type { FileFacts } from '../../src/sandbox/inspect/facts.ts';
@@ -6,7 +6,16 @@ import type { FileRecord } from '../../src/sandbox/uploads/files.ts';
 import { footprintOfBox } from '../../src/raster/footprint.ts';
 
 const createdAtMs = Date.parse('2026-01-01T00:00:00Z');
-const dateOf = (acquisitionDate: string | undefined, acquiredAt: string | null) => {
+
+function itemWith({
+  acquisitionDate,
+  acquiredAt = null,
+  organization = 'Institute',
+}: {
+  acquisitionDate?: string;
+  acquiredAt?: string | null;
+  organization?: string;
+}) {
   const file: FileRecord = {
     ...{ id: 'f', userId: 'u', launchId: null, originalName: 'a.tif', size: 1, sourceType: 'UNKNOWN', blob: 'b' },
     ...{ status: 'COMPLETED', reason: null, mediaType: 'image/tiff', sha256: 's', facts: null, createdAtMs },
@@ -16,22 +25,20 @@ const dateOf = (acquisitionDate: string | undefined, acquiredAt: string | null) 
     ...{ kind: 'raster', mediaType: 'image/tiff', sha256: 's', acquiredAt },
     footprint: footprintOfBox([10, 50, 11, 51]),
   };
-  const uploader = { id: 'u', email: 'e', name: 'n', organization: 'o' };
-  return new Date(itemOfFile(file, facts, uploader, 'c', createdAtMs)!.datetimeMs).toISOString().slice(0, 10);
-};
+  return itemOfFile(file, facts, { id: 'u', email: 'e', name: 'Ada', organization }, 'c', createdAtMs)!;
+}
 
-test('names the organization of the uploader, or the uploader without one', () => {
-  const file = { id: 'f', userId: 'u', launchId: null, originalName: 'a.tif', size: 1, sourceType: 'UNKNOWN', blob: 'b', status: 'COMPLETED', reason: null, mediaType: null, sha256: null, facts: null, properties: {}, createdAtMs } as const; // oxfmt-ignore
-  const facts: FileFacts = { kind: 'raster', mediaType: 'image/tiff', sha256: 's', acquiredAt: null, footprint: footprintOfBox([10, 50, 11, 51]) }; // oxfmt-ignore
-  const sourceOf = (organization: string) =>
-    itemOfFile(file, facts, { id: 'u', email: 'e', name: 'Ada', organization }, 'c', 0)!.properties['platform:source'];
-  expect([sourceOf('Institute'), sourceOf('')]).toEqual(['Institute', 'Ada']);
+test.each([
+  ['the uploader', { acquisitionDate: '2002-07-01', acquiredAt: '2010-01-01T00:00:00Z' }, '2002-07-01'],
+  ['the file, if the uploader sent none', { acquiredAt: '2010-01-01T00:00:00Z' }, '2010-01-01'],
+  ['the upload, if there is no other', {}, '2026-01-01'],
+])('the date is that of %s', (_, dates, date) => {
+  expect(new Date(itemWith(dates).datetimeMs).toISOString().slice(0, 10)).toBe(date);
 });
 
 test.each([
-  ['the uploader, where it says one', '2002-07-01', '2010-01-01T00:00:00Z', '2002-07-01'],
-  ['the file, where the uploader says none', undefined, '2010-01-01T00:00:00Z', '2010-01-01'],
-  ['the upload, where neither says one', undefined, null, '2026-01-01'],
-])('comes from %s', (_, acquisitionDate, acquiredAt, date) => {
-  expect(dateOf(acquisitionDate, acquiredAt)).toBe(date);
+  ['Institute', 'Institute'],
+  ['', 'Ada'],
+])('the provider of a user of the organization %j is %s', (organization, provider) => {
+  expect(itemWith({ organization }).properties['platform:source']).toBe(provider);
 });

@@ -20,7 +20,7 @@ test('SANDBOX_API_KEY_PERMISSIONS names the permissions of the key; what is left
   );
 });
 
-test('a start with fewer permissions takes them from a key that had them', async () => {
+test('a restart with fewer permissions removes them from the key', async () => {
   const dataDir = await testFolder();
   const statusWith = async (permissions: string) => {
     const sandbox = await startSandbox({ dataDir, env: { SANDBOX_API_KEY_PERMISSIONS: permissions } });

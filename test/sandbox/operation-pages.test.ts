@@ -1,11 +1,11 @@
-/** Pages of operations: each operation stands on one page, once. */
+/** Each operation is on exactly one page. */
 import { expect, test } from 'vitest';
 import { openSandboxDatabase } from '../../src/sandbox/database.ts';
 import { Operations } from '../../src/sandbox/external-app/operations.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { testFolder } from '../support/folders.ts';
 
-test('of those that wait, and of those that are decided', async () => {
+test('pages of waiting and of decided operations', async () => {
   const database = openSandboxDatabase(await testFolder());
   cleanUpLater(() => database.close());
   database.pragma('foreign_keys = off');

@@ -107,13 +107,13 @@ const anyForm = {
   },
 };
 
-/** A request with a form, as far as its reader looks at it. */
+/** The parts of a request that `readFileForm` uses. */
 const requestOf = (bytes: number) => ({
   headers: { 'content-type': 'multipart/form-data; boundary=x', 'content-length': String(bytes) },
   socket: new EventEmitter(),
 });
 
-test('a body whose connection ends after its answer is let go at once', async () => {
+test('a body is destroyed as soon as its connection ends', async () => {
   const body = new Readable({ read() {} });
   const request = requestOf(1_000);
   const reading = readFileForm(request as never, body, { ...anyForm, maxBytes: 1_000 }, ({ content }) =>
@@ -128,7 +128,7 @@ test('a body whose connection ends after its answer is let go at once', async ()
 test('a body that falls silent is cut', async () => {
   const body = new Readable({ read() {} });
   body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nbegun');
-  const request = requestOf(1000);
+  const request = requestOf(1_000);
   const reading = readFileForm(
     request as never,
     body,
@@ -149,7 +149,7 @@ test('a body that waits for its turn is not silent', async () => {
   for (let i = 0; i < 64; i++) body.push(Buffer.alloc(64 * 1024, 'a'));
   body.push('\r\n--x--\r\n');
   body.push(null);
-  const request = requestOf(5000000);
+  const request = requestOf(5_000_000);
   let bytes = 0;
   await readFileForm(
     request as never,
@@ -172,7 +172,7 @@ test('a body that waits for its turn is not silent', async () => {
 test('a form that ends within its file is malformed, whatever the file says first', async () => {
   const body = new Readable({ read() {} });
   body.push('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n');
-  const request = requestOf(1000);
+  const request = requestOf(1_000);
   const reading = readFileForm(
     request as never,
     body,

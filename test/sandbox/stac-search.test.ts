@@ -541,7 +541,7 @@ describe('bad requests', () => {
     const found = async (query: string) =>
       (await get<ItemPage>(sandbox, `/public/stac/search?${query}&sortby=id`)).features.map(({ id }) => id);
     expect(await found('bbox=1,1,2,2')).toEqual(['box']);
-    // A plus that nobody encoded is a space.
+    // An unencoded plus arrives as a space.
     const ordered = async (sortby: string) =>
       (await get<ItemPage>(sandbox, `/public/stac/search?bbox=-180,-90,180,90&sortby=${sortby}`)).features.map(
         ({ id }) => id,

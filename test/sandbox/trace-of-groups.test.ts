@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { judge } from '../../src/sandbox/referee/verdict.ts';
 import type { TracedCall } from '../../src/sandbox/referee/traced-call.ts';
+import { key } from '../support/files.ts';
 import { makeFolder } from '../support/folders.ts';
 import {
   apiKey,
@@ -14,8 +15,6 @@ import {
   startSandbox,
   type TestSandbox,
 } from '../support/sandbox.ts';
-
-const key = { 'x-api-key': apiKey };
 
 interface Told {
   readonly calls: {
@@ -142,7 +141,7 @@ test('a key of an app’s own tells its calls apart; those of any other are nobo
   ).toBe(404);
 });
 
-test('a download belongs to the launch that delivered the file, not to the newest of its app', async () => {
+test('a download belongs to the launch that delivered the file, not to the newest launch of the app', async () => {
   const sandbox = await startSandbox({ seed: 'demo' });
   const { apps } = (await sandbox.request('GET', '/sandbox/apps')).body as unknown as { apps: { id: string }[] };
   const appId = apps[0]!.id;
@@ -154,10 +153,10 @@ test('a download belongs to the launch that delivered the file, not to the newes
   const headers = { 'x-api-key': made.body.apiKey };
   const asked = await sandbox.request('GET', `/public/file/download/url?fileId=${fileId}`, { headers });
   expect(asked.status).toBe(200);
-  await sleep(20);
   const downloadsOf = async (launchId: string) =>
     (await traceOf(sandbox, launchId)).calls.filter(({ endpoint }) => endpoint === 'file.download').length;
-  expect([await downloadsOf(upload.launchId), await downloadsOf(second.launchId)]).toEqual([1, 0]);
+  await expect.poll(() => downloadsOf(upload.launchId)).toBe(1);
+  expect(await downloadsOf(second.launchId)).toBe(0);
 });
 
 /** So that a response that the caller has is over for the server too, whatever its clock says. */

@@ -572,19 +572,18 @@ test('a session with no chunk for 24 h is swept with its parts; one with a chunk
   expect(await download(sandbox, fileId)).toEqual(someBytes(100));
 });
 
-test('a session is idle by the clock of its own launch', async () => {
+test('the idle time of a session follows the clock of its launch', async () => {
   const sandbox = await startSandbox();
   const [idle, other] = [await openUpload(sandbox), await openUpload(sandbox)];
   for (const upload of [idle, other]) await sendChunk(sandbox, upload, 1, someBytes(100));
   await sandbox.advance(25 * hour, idle.launchId);
-  // The answer comes after the sweep.
   expect(await readdir(join(sandbox.dataDir, 'blobs'))).toHaveLength(1);
   const uploadsOf = async ({ launchId }: OpenedUpload) =>
     (await sandbox.control('GET', `launches/${launchId}`)).uploads;
   expect([(await uploadsOf(idle)).length, (await uploadsOf(other)).length]).toEqual([0, 1]);
 });
 
-test('a moved clock is answered after the sweep of idle uploads', async () => {
+test('the response to a moved clock comes after the sweep of idle uploads', async () => {
   const sandbox = await startSandbox();
   for (let i = 0; i < 12; i++) await sendChunk(sandbox, await openUpload(sandbox), 1, someBytes(100));
   await sandbox.advance(25 * hour);

@@ -215,27 +215,46 @@ test('values that are all alike have the middle colour', () => {
   expect(rangeOf(Float64Array.of(1, 2), { ramp: 'gray' })).toEqual([0.5, 1.5]);
 });
 
-test.each([
-  ['reproject', -180.5],
-  ['reproject', -0.5],
-  ['mosaic', -180.5],
-])('%s of a grid whose rows are centred on the poles keeps them, from %i°', async (step, west) => {
-  const { raster } = await run(
-    step,
-    {
-      ...{ width: 360, height: 181, type: 'Float32', epsg: 4326, transform: [west, 1, 0, 90.5, 0, -1] },
-      bands: [(_, y) => 90 - y],
-    },
-    { crs: 'EPSG:4087' },
-  );
-  const { width, height, bands, geoTransform } = raster();
-  // EPSG:4087 is the plate carrée of a sphere with the Earth's equator: y = 6,378,137 m x latitude.
-  const latitudeOf = (row: number) =>
-    ((geoTransform[3]! + (row + 0.5) * geoTransform[5]!) / 6_378_137) * (180 / Math.PI);
-  const rows = Array.from({ length: height }, (_, row) => row).filter((row) => Math.abs(latitudeOf(row)) <= 90);
-  expect(rows.length * Math.abs(geoTransform[5]!)).toBeGreaterThan(2 * 10_018_754 - 2 * Math.abs(geoTransform[5]!));
-  for (const row of rows) {
-    const value = bands[0]![row * width + Math.floor(width / 2)];
-    expect(Math.abs(value! - latitudeOf(row)), `row ${row}`).toBeLessThanOrEqual(0.5 + 1e-6);
-  }
+/** EPSG:4087 is the plate carrée of a sphere with the Earth's equator: y = 6,378,137 m x latitude. */
+const latitudeIn4087 = (y: number) => (y / 6_378_137) * (180 / Math.PI);
+const quarter = 10_018_754;
+
+describe('a grid whose rows are centred on the poles', () => {
+  const grid = (west: number, isAscending = false): Made => ({
+    ...{ width: 360, height: 181, type: 'Float32', epsg: 4326 },
+    transform: [west, 1, 0, isAscending ? -90.5 : 90.5, 0, isAscending ? 1 : -1],
+    bands: [(_, y) => (isAscending ? y - 90 : 90 - y)],
+  });
+  const northHalf: Made = { ...grid(-180.5), height: 91 };
+
+  test.each([
+    ['reproject', 'from -180.5°', grid(-180.5), -90, undefined],
+    ['reproject', 'from -0.5°', grid(-0.5), -90, undefined],
+    ['reproject', 'whose first row is the southern one', grid(-180.5, true), -90, undefined],
+    ['reproject', 'of one hemisphere', northHalf, -0.5, undefined],
+    ['reproject', 'with a pixel size', grid(-180.5), -90, 200_000],
+    ['mosaic', 'from -180.5°', grid(-180.5), -90, undefined],
+  ])('%s, %s: keeps them', async (step, _, made, south, pixelSize) => {
+    const { raster } = await run(step, made, { crs: 'EPSG:4087', ...(pixelSize !== undefined && { pixelSize }) });
+    const { width, height, bands, geoTransform } = raster();
+    const [, , , north, , perRow] = geoTransform as [number, number, number, number, number, number];
+    if (pixelSize !== undefined) expect(-perRow).toBe(pixelSize);
+    const latitudeOf = (row: number) => latitudeIn4087(north + (row + 0.5) * perRow);
+    const rows = Array.from({ length: height }, (__, row) => row).filter(
+      (row) => latitudeOf(row) <= 90 && latitudeOf(row) >= south,
+    );
+    expect(rows.length * -perRow).toBeGreaterThan(((90 - south) / 90) * quarter + 2 * perRow);
+    for (const row of rows) {
+      const value = bands[0]![row * width + Math.floor(width / 2)];
+      expect(Math.abs(value! - latitudeOf(row)), `row ${row}`).toBeLessThanOrEqual(0.5 + 1e-6);
+    }
+  });
+
+  test('mosaic keeps them on the grid of another raster', async () => {
+    const first: Made = { width: 4, height: 4, type: 'Float32', epsg: 4087, transform: [0, 1e5, 0, 2e5, 0, -1e5], bands: [() => 7] }; // oxfmt-ignore
+    const { raster } = await run('mosaic', [first, grid(-180.5)], { overlap: 'first' });
+    const { height, geoTransform } = raster();
+    const ends = [geoTransform[3]!, geoTransform[3]! + height * geoTransform[5]!];
+    expect(ends.map((y) => Math.abs(Math.abs(y) - quarter) <= 1e5)).toEqual([true, true]);
+  });
 });

@@ -16,7 +16,7 @@ const isConfined = await confined();
 
 describe('what is valid', () => {
   const left = (x: number) => (x < 10 ? 0 : 255);
-  test('alpha is no band among all that cloud-mask keeps', async () => {
+  test('cloud-mask with bands=all leaves out alpha', async () => {
     const bands = [(x: number) => x, () => 0, (x: number) => 2 * x, () => 255];
     const made = await run(
       'cloud-mask',

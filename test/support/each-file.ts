@@ -9,5 +9,5 @@ beforeAll(() => {
 });
 afterAll(async () => {
   await cleanUp();
-  expect(await leftOver(before), 'this file of tests leaves these behind in its process').toEqual([]);
+  expect(await leftOver(before), 'this test file leaves these resources open').toEqual([]);
 });

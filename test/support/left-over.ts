@@ -1,10 +1,10 @@
-/** What a file of tests leaves behind in its process: timers, servers, child processes, open files, listeners. */
+/** Finds resources that a test file leaves open in its process: timers, servers, child processes, files and listeners. */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Number of each kind of thing that is in use. */
+/** Number of resources in use, by kind. */
 export type InUse = ReadonlyMap<string, number>;
 
 /** Kinds of Node's resources that keep a process alive. Sockets are not among them: Node keeps connections for the next request. */
@@ -21,10 +21,10 @@ export function inUse(): InUse {
   return new Map([...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length]));
 }
 
-/** PROJ keeps its database open. */
+/** All paths except devices, `/proc`, and the database that PROJ keeps open. */
 const isOurs = /^\/(?!dev\/|proc\/|.*\/proj\.db$)/;
 
-/** Paths of the regular files that this process has open. */
+/** Paths of the files that this process has open. Empty on systems other than Linux. */
 function openFiles(): string[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fd').flatMap((descriptor) => {
@@ -32,19 +32,19 @@ function openFiles(): string[] {
       const path = readlinkSync(`/proc/self/fd/${descriptor}`);
       return isOurs.test(path) ? [path] : [];
     } catch {
-      // It was closed meanwhile, such as the one that read the folder.
+      // This descriptor was closed since the folder was read.
       return [];
     }
   });
 }
 
-/** Listeners of `exit` that a file may add: that of `scratchFolder`, which removes all folders of the process. */
+/** A test file may add one listener of `exit`: `scratchFolder` uses one for all folders of the process. */
 const sharedExits = 1;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** What is in use now and was not before, after a moment in which things may end. */
+/** Returns the resources that are in use now and were not in use before. Waits up to `withinMs` for them to end. */
 export async function leftOver(before: InUse, withinMs = 2_000): Promise<string[]> {
   const untilMs = performance.now() + withinMs;
   for (;;) {
@@ -53,7 +53,7 @@ export async function leftOver(before: InUse, withinMs = 2_000): Promise<string[
       return extra > (name === 'listener of exit' ? sharedExits : 0) ? [`${extra} x ${name}`] : [];
     });
     if (more.length === 0 || performance.now() > untilMs) return more;
-    // A raster of GDAL that nobody refers to any more is closed by the collection.
+    // The garbage collection closes GDAL's rasters that nothing refers to.
     if (more.some((left) => left.includes('open file'))) collectGarbage();
     await sleep(20, undefined, { ref: false });
   }

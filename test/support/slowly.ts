@@ -1,10 +1,10 @@
-/** Fakes that answer as late as the real thing: not at once, so that something may happen between two awaits. */
+/** Fakes that answer with a delay, as real services do, so that tests meet races between two awaits. */
 import { setImmediate } from 'node:timers/promises';
 
-/** Most turns of the event loop before an answer, and as many after the work is done. */
+/** Maximum number of turns of the event loop before the work of a call, and again after it. */
 const mostTurns = 4;
 
-/** Chooses all turns of this process. The nightly job sets another `FAKE_SEED` each time. */
+/** State of the random numbers of this process. The nightly job sets another `FAKE_SEED` each time. */
 let state = Number(process.env['FAKE_SEED'] ?? 1);
 
 function turns(): number {
@@ -12,12 +12,12 @@ function turns(): number {
   return Math.floor((state / 2 ** 32) * (mostTurns + 1));
 }
 
-/** Waits for some turns of the event loop. */
+/** Waits for a random number of turns of the event loop. */
 export async function someTurns(): Promise<void> {
   for (let left = turns(); left > 0; left--) await setImmediate();
 }
 
-/** The same object, whose methods begin and answer some turns of the event loop later. What is not a method, or answers no promise, stays as it is. */
+/** Returns the object with delayed async methods. Its other members stay the same. */
 export function slowly<T extends object>(fake: T): T {
   return new Proxy(fake, {
     get(target, name, receiver): unknown {

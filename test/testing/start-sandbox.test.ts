@@ -1,13 +1,11 @@
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createPlatformClient } from '../../src/platform-client/index.ts';
 import { startSandbox } from '../../src/testing/index.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
@@ -71,13 +69,11 @@ test.each([
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   cleanUpLater(() => void server.close());
-  const foldersNow = async () =>
-    (await readdir(tmpdir())).filter((name) => name.startsWith('marketplace-app-kit-test-'));
-  const before = await foldersNow();
+  const folder = await testFolder();
+  vi.stubEnv('TMPDIR', folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
   await expect(startSandbox(options((server.address() as AddressInfo).port))).rejects.toThrow(message);
-  expect(
-    (await foldersNow()).filter((name) => !before.includes(name) && existsSync(join(tmpdir(), name, 'sandbox.db'))),
-  ).toEqual([]);
+  expect((await readdir(folder)).filter((name) => name.startsWith('marketplace-app-kit-test'))).toEqual([]);
 });
 
 test('a program that forgets to close it ends all the same, and leaves no folder', async () => {

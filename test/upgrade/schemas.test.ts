@@ -10,14 +10,14 @@ import { Secret } from '../../src/app/config.ts';
 import { openDatabase } from '../../src/app/database.ts';
 import { createTokenSealer } from '../../src/app/launch/sealed-token.ts';
 import { SqlLaunchStore } from '../../src/app/launch/sql-launch-store.ts';
-import { LocklessPostgresDialect, migrate, migrations } from '../../src/app/migrations.ts';
+import { appTables, LocklessPostgresDialect, migrate, migrations } from '../../src/app/migrations.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { migrateSandbox, openSandboxDatabase } from '../../src/sandbox/database.ts';
 import { Catalog } from '../../src/sandbox/stac/catalog.ts';
 import { search } from '../../src/sandbox/stac/search.ts';
 import { cleanUpLater } from '../support/cleanup.ts';
 import { projectRoot, testFolder } from '../support/folders.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { query, startPostgres } from '../support/postgres.ts';
 import { needing } from '../support/needs.ts';
 
 interface Release {
@@ -202,12 +202,12 @@ test('the last migration of each release is still there', () => {
   for (const { lastMigration } of releases) expect(Object.keys(migrations)).toContain(lastMigration);
 });
 
-test('a migration gives way to what processes of the last release do', needing('postgresql'), async () => {
+test('a migration waits for requests of the last release, and blocks none', needing('postgresql'), async () => {
   const connectionString = await (await startPostgres()).create();
   const pool = new pg.Pool({ connectionString, max: 2 });
   const database = new Kysely<unknown>({ dialect: new LocklessPostgresDialect({ pool }) });
   const other = new pg.Client({ connectionString });
-  // Fails instead of waiting for the end of the other transaction.
+  // Its queries fail if they have to wait for the other transaction.
   const page = new pg.Client({ connectionString, statement_timeout: 3_000 });
   cleanUpLater(() => Promise.all([other.end(), page.end(), database.destroy()]));
   await Promise.all([other.connect(), page.connect()]);
@@ -217,7 +217,7 @@ test('a migration gives way to what processes of the last release do', needing('
   let hasEnded = false;
   const migrating = migrate(database).finally(() => (hasEnded = true));
   migrating.catch(() => {});
-  // The migration changes `workers` too, and tries many times meanwhile.
+  // The migration also changes `workers`. It makes several attempts meanwhile.
   for (let i = 0; i < 50; i++) {
     await page.query('select from workers');
     await page.query('select from runs');
@@ -227,4 +227,12 @@ test('a migration gives way to what processes of the last release do', needing('
   await other.query('update workers set alive_at = 1; commit');
   expect(await migrating).toBe(true);
   expect((await page.query('select from step_jobs')).rowCount).toBe(0);
+});
+
+test('a migration locks every table of the app', needing('postgresql'), async () => {
+  const connectionString = await (await startPostgres()).create();
+  await (await openDatabase({ dataDir: '', databaseUrl: connectionString })).destroy();
+  const rows = await query(connectionString, "select tablename as name from pg_tables where schemaname = 'public'");
+  const names = rows.map(({ name }) => String(name)).filter((name) => !name.startsWith('kysely_'));
+  expect(names.toSorted()).toEqual(appTables.toSorted());
 });

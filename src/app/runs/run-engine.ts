@@ -355,7 +355,7 @@ class Engine implements RunEngine {
       { runId: run.id, code, reason: message, ...data },
       'an executor failed; the run gets another attempt',
     );
-    // Its stages may have moved it on since it was claimed.
+    // `run` has the state at the claim, which the stages may have changed since.
     const current = { ...run, state: entry.state };
     this.#progress.report(current, { ...noProgress, note: `${message}; trying again in ${entry.pauseMs / 1_000} s` });
   }

@@ -20,10 +20,10 @@ export interface RunProgress {
 /** The progress of a run that reports none. */
 export const noProgress: RunProgress = { fraction: null, note: null, bytes: null };
 
-/** The run that reports progress. Progress belongs to the state in which it was reported: a run that has gone on shows nothing from the previous state. */
+/** The run that reports progress. Progress belongs to the state in which it was reported: after a change of state, a page shows nothing from the previous one. */
 type Reported = Pick<Run, 'id' | 'launchId' | 'state'>;
 
-/** Progress with the state that it is of. Releases up to 1.0.0 keep none. */
+/** Progress with the run's state at that time. Releases up to 1.0.0 store no state. */
 type KeptProgress = RunProgress & { readonly state?: RunState };
 
 function ofState(kept: KeptProgress | undefined, state: RunState): RunProgress {
@@ -35,7 +35,7 @@ function ofState(kept: KeptProgress | undefined, state: RunState): RunProgress {
 /** Workers write the progress of their runs here, and pages read it. */
 export interface ProgressBoard {
   report(run: Reported, progress: RunProgress): void;
-  /** What the run has reported in its state. */
+  /** Returns the progress that the run reported in its current state. */
   get(run: Pick<Run, 'id' | 'state'>): Promise<RunProgress>;
   /** A number that changes whenever the progress of one of the launch's runs has changed, unless the launch itself says so. */
   changesOf(launchId: string): number;

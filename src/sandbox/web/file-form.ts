@@ -88,7 +88,7 @@ function cutSilence({ socket }: IncomingMessage, body: Readable, silenceMs: numb
     if (body.isPaused()) silence.refresh();
     else body.destroy(malformed('the connection was silent'));
   }, silenceMs);
-  // Node leaves a request open whose answer was sent before it was read, even if its connection ends.
+  // Node does not close a request that was answered before it was read, even if the connection ends.
   const close = () => void body.destroy();
   body.on('data', () => silence.refresh());
   socket.once('close', close);

@@ -151,7 +151,7 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
   };
 }
 
-/** The grid of a given reference system, which GDAL chooses. */
+/** Leaves the grid in the given reference system to GDAL, except for the rows at a pole. */
 function gridIn(code: string, datasets: readonly gdal.Dataset[]): MosaicGrid {
   requireNotAround(code, datasets);
   const sources = datasets.map((dataset) => ({ dataset, srs: dataset.srs }));

@@ -28,11 +28,11 @@ export function progressSuite({ test, expect }: SuiteTools, open: () => Promise<
     writer.report(run, uploading);
     await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(uploading);
     await expect.poll(seen, { timeout: withinMs }).not.toBe(before);
-    // Of another state a page shows nothing, not what was true before.
+    // After a change of state, a page does not show the earlier progress.
     expect(await reader.get({ ...run, state: 'APPROVED' })).toEqual(noProgress);
     writer.clear(run);
     await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(noProgress);
-    // Also if a report and the end come between two writes.
+    // A report and the end may come between two writes.
     writer.report(run, uploading);
     await expect.poll(() => reader.get(run), { timeout: withinMs }).toEqual(uploading);
     writer.report(run, { fraction: 0.9, note: null, bytes: null });

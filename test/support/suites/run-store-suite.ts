@@ -104,7 +104,7 @@ export function runStoreSuite(
     expect(history.map(({ atMs }) => atMs)).toEqual(history.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
   });
 
-  check('a run that an operator takes from its worker is no longer written by that worker', async () => {
+  check('a worker cannot write to a run that an operator has requeued', async () => {
     const run = await added({ state: 'APPROVED' });
     const claimed = (await store.claim(run.id, 'slow'))!;
     expect(await store.requeue(run.id)).toBe(true);
