@@ -12,7 +12,7 @@ import { skippedStatus, tell, type BenchRow } from './rows.ts';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '1' } } });
 const root = new URL('../../', import.meta.url).pathname;
-const examples = 'node_modules/marketplace-sandbox/examples';
+const examples = join(root, 'examples');
 /** Each language with its program and the command that starts its example. */
 const languages: readonly (readonly [name: string, program: string, command: string])[] = [
   ['Python', 'python3', `python3 ${examples}/python/app.py`],
