@@ -8,7 +8,7 @@ import { assumedLimits, KitError } from '../../src/contract/index.ts';
 import type { StepHost } from '../../src/app/processing/step-host.ts';
 import { createRunEngine, type RunEngineOptions } from '../../src/app/runs/run-engine.ts';
 import { localProgress } from '../../src/app/runs/run-progress.ts';
-import { LeftToOthersError, type QueuedRun, type QueueWorker, type RunQueue } from '../../src/app/runs/run-queue.ts';
+import { NotTakenError, type QueuedRun, type QueueWorker, type RunQueue } from '../../src/app/runs/run-queue.ts';
 import { runViewer } from '../../src/app/runs/run-view.ts';
 import { SqlRunStore } from '../../src/app/runs/sql-run-store.ts';
 import { WorkerLease } from '../../src/app/runs/worker-lease.ts';
@@ -38,7 +38,7 @@ class SharedQueue {
         const [job] = at < 0 ? [] : this.jobs.splice(at, 1);
         if (job)
           await worker.take(job).catch((error: unknown) => {
-            if (!(error instanceof LeftToOthersError)) worker.log.warn({ err: error }, 'given again');
+            if (!(error instanceof NotTakenError)) worker.log.warn({ err: error }, 'given again');
             setTimeout(() => this.jobs.push(job), 50).unref();
           });
         await sleep(5);

@@ -8,7 +8,7 @@ import { RepeatedFailure } from './repeated-failure.ts';
 import type { StageLog } from './stages/stage.ts';
 import {
   giveAgainMs,
-  LeftToOthersError,
+  warnOfTake,
   type QueueName,
   type QueuedRun,
   type QueueWorker,
@@ -153,8 +153,7 @@ export class PgBossRunQueue implements RunQueue {
       await worker.take({ runId, queueName });
       return true;
     } catch (error) {
-      if (!(error instanceof LeftToOthersError))
-        worker.log.warn({ err: error, runId }, 'the worker could not take a run; the queue gives it again');
+      warnOfTake(worker, error, runId);
       return false;
     }
   }

@@ -10,7 +10,7 @@ import { RunReleased } from '../processing/step-executor.ts';
 import { createRunIntake, type NewRun, type RunIntakeOptions } from './run-intake.ts';
 import { Outage } from './outage.ts';
 import { noProgress, type ProgressBoard, type RunProgress } from './run-progress.ts';
-import { LeftToOthersError, type QueueName, type QueuedRun } from './run-queue.ts';
+import { NotTakenError, type QueueName, type QueuedRun } from './run-queue.ts';
 import { newestMigration } from '../migrations.ts';
 import { IllegalTransitionError, isFinal, type RunState } from './run-state.ts';
 import {
@@ -231,9 +231,13 @@ class Engine implements RunEngine {
 
   /** Takes a run from the queue: claims it for this worker, then drives it. */
   async #take({ runId, queueName }: Pick<QueuedRun, 'runId' | 'queueName'>): Promise<void> {
-    if (this.#stopping) throw new RunReleased('the worker is stopping');
-    if (this.#queue.isShared && queueName === 'process') return this.#takeNext();
-    await this.#takeRun(runId, queueName);
+    if (this.#stopping) throw new NotTakenError('the worker is stopping');
+    try {
+      if (this.#queue.isShared && queueName === 'process') await this.#takeNext();
+      else await this.#takeRun(runId, queueName);
+    } catch (error) {
+      throw this.#isAway(error) ? new NotTakenError('the database is away', { cause: error }) : error;
+    }
   }
 
   /** Takes the next run in turn whose step this worker has. */
@@ -246,12 +250,12 @@ class Engine implements RunEngine {
     const run = claimed && (await this.#confirmed(claimed, fromMs));
     if (run && this.#stopping) {
       await this.#store.giveBack(run);
-      throw new RunReleased('the worker is stopping');
+      throw new NotTakenError('the worker is stopping');
     }
     if (run) return this.#begin(run, this.#newEntry('process'));
     if (claimed || !(await this.#store.hasWaiting())) return;
     this.#restUntilMs = this.#lease.now() + restMs;
-    throw new LeftToOthersError();
+    throw new NotTakenError('this worker can process none of the waiting runs');
   }
 
   /** Memory that the runs in steps leave. Null: as much as a run needs. A run may always use the memory of a worker that has no other. */

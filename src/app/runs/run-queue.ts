@@ -26,12 +26,8 @@ export interface RunQueue {
   close(): Promise<void>;
 }
 
-/** This worker can process none of the waiting runs, so another worker has to take them. */
-export class LeftToOthersError extends Error {
-  constructor() {
-    super('this worker can process none of the waiting runs');
-  }
-}
+/** The worker cannot take a run at the moment, for a reason that it knows or has logged. The queue offers the run again without a line in the log. */
+export class NotTakenError extends Error {}
 
 /** The part of a worker that a queue calls. */
 export interface QueueWorker {
@@ -43,6 +39,12 @@ export interface QueueWorker {
   /** Returns the number of runs of the queue that the worker can take now. */
   capacity(queueName: QueueName): number;
   readonly log: Pick<StageLog, 'warn'>;
+}
+
+/** Logs why a worker could not take a run, unless the reason is known. */
+export function warnOfTake({ log }: QueueWorker, error: unknown, runId: string): void {
+  if (error instanceof NotTakenError) return;
+  log.warn({ err: error, runId }, 'the worker could not take a run; the queue gives it again');
 }
 
 /** Pause before the queue offers a run again that a worker could not take. The obstacle, usually the database, needs a moment. */
@@ -89,7 +91,7 @@ export class LocalRunQueue implements RunQueue {
       try {
         return await worker.take(run);
       } catch (error) {
-        worker.log.warn({ err: error, runId: run.runId }, 'the worker could not take a run; the queue gives it again');
+        warnOfTake(worker, error, run.runId);
       }
       await sleep(giveAgainMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
     }
