@@ -1,7 +1,9 @@
 /** Extents of grids whose first and last rows are centred on the poles, as those of climate models are. */
 import gdal from 'gdal-async';
+import { KitError } from '../contract/kit-error.ts';
 import { degreesPerUnit, fromTransform } from '../raster/affine.ts';
 import { fromLonLat, toLonLat, type LonLat } from '../raster/lon-lat.ts';
+import { srsOfCode } from './srs-of-code.ts';
 
 interface Source {
   readonly dataset: gdal.Dataset;
@@ -17,15 +19,16 @@ const tolerance = 1e-6;
 
 /**
  * Arguments that make GDAL's warper keep the rows at a pole. The edge of such a row lies past the pole, where GDAL cannot
- * transform it, so GDAL would leave out up to ten degrees of the raster. Empty if no raster reaches past a pole, if the target is
- * in degrees, or if a pole has no coordinates in it. `pixelSize`: in units of the target; default: the smallest that GDAL suggests.
+ * transform it, so GDAL would leave out up to ten degrees of the raster. Empty if no raster reaches past a pole, or if the target is
+ * in degrees. `pixelSize`: in units of the target; default: the smallest that GDAL suggests. Throws `KitError` (`grid_implausible`) if
+ * a raster reaches past a pole that has no coordinates in the target, as in Web Mercator.
  */
-export function argumentsPastPoles(
-  sources: readonly Source[],
-  target: gdal.SpatialReference,
-  pixelSize?: number,
-): string[] {
-  if (degreesPerUnit(target) !== null || !sources.some(reachesPastPole)) return [];
+export function argumentsPastPoles(sources: readonly Source[], code: string, pixelSize?: number): string[] {
+  const target = srsOfCode(code);
+  if (degreesPerUnit(target) !== null) return [];
+  const poles = sources.flatMap(polesPassed);
+  if (poles.length === 0) return [];
+  requirePlaceOf(poles, target, code);
   const grids = sources.map((source) => gridIn(source, target));
   if (!grids.every((grid) => grid !== null)) return [];
   const [west, south] = [0, 1].map((side) => Math.min(...grids.map(({ box }) => box[side]!)));
@@ -42,12 +45,25 @@ function latitudesOf({ srs, dataset: { geoTransform, rasterSize } }: Source): [l
   return [first, first + rasterSize.y * perRow].map((latitude) => [latitude, Math.abs(perRow)]);
 }
 
-/** True if an edge lies past a pole by at most one row. */
-const reachesPastPole = (source: Source): boolean =>
-  latitudesOf(source).some(([latitude, perRow]) => {
-    const past = Math.abs(latitude) - 90;
-    return past > tolerance * perRow && past <= perRow;
-  });
+/** Latitudes of the poles that an edge lies past, by at most one row. */
+const polesPassed = (source: Source): number[] =>
+  latitudesOf(source)
+    .filter(([latitude, perRow]) => {
+      const past = Math.abs(latitude) - 90;
+      return past > tolerance * perRow && past <= perRow;
+    })
+    .map(([latitude]) => 90 * Math.sign(latitude));
+
+function requirePlaceOf(poles: readonly number[], target: gdal.SpatialReference, code: string): void {
+  const toTarget = fromLonLat(target);
+  const missing = poles.find((latitude) => placeIn(toTarget, [0, latitude]) === null);
+  if (missing === undefined) return;
+  throw new KitError(
+    'grid_implausible',
+    `the raster reaches the ${missing > 0 ? 'North' : 'South'} Pole, which has no place in ${code}: clip the raster to the area of use of ${code} first, or choose another reference system`,
+    { status: 422 },
+  );
+}
 
 /**
  * Returns the extent (west, south, east, north) and pixel size that GDAL suggests for a raster. The extent is enlarged to the

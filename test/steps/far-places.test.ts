@@ -250,6 +250,34 @@ describe('a grid whose rows are centred on the poles', () => {
     }
   });
 
+  test.each([
+    ['reproject', 'EPSG:3857', grid(-180.5), 'North', undefined],
+    [
+      'reproject',
+      'EPSG:3857',
+      { ...northHalf, transform: [-180.5, 1, 0, 0.5, 0, -1] } satisfies Made,
+      'South',
+      undefined,
+    ],
+    ['reproject', 'EPSG:3857', grid(-180.5), 'North', 100_000],
+    ['reproject', 'EPSG:3031', grid(-180.5), 'North', undefined],
+    ['mosaic', 'EPSG:3857', grid(-180.5), 'North', undefined],
+  ])('%s to %s: refused, since the pole has no place there', async (step, crs, made, pole, pixelSize) => {
+    await expect(run(step, made, { crs, ...(pixelSize !== undefined && { pixelSize }) })).rejects.toMatchObject({
+      code: 'grid_implausible',
+      message: `the raster reaches the ${pole} Pole, which has no place in ${crs}: clip the raster to the area of use of ${crs} first, or choose another reference system`,
+    });
+  });
+
+  test('a hemisphere around its pole is kept in a polar system', async () => {
+    const { raster } = await run('reproject', northHalf, { crs: 'EPSG:3995' });
+    const { width, height, bands, geoTransform } = raster();
+    const [west, size, , north] = geoTransform as [number, number, number, number];
+    const [column, row] = [Math.floor(-west / size), Math.floor(north / size)];
+    expect(column < width && row < height).toBe(true);
+    expect(bands[0]![row * width + column]).toBeGreaterThanOrEqual(89);
+  });
+
   test('mosaic keeps them on the grid of another raster', async () => {
     const first: Made = { width: 4, height: 4, type: 'Float32', epsg: 4087, transform: [0, 1e5, 0, 2e5, 0, -1e5], bands: [() => 7] }; // oxfmt-ignore
     const { raster } = await run('mosaic', [first, grid(-180.5)], { overlap: 'first' });

@@ -155,7 +155,7 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
 function gridIn(code: string, datasets: readonly gdal.Dataset[]): MosaicGrid {
   requireNotAround(code, datasets);
   const sources = datasets.map((dataset) => ({ dataset, srs: dataset.srs }));
-  return { args: argumentsPastPoles(sources, srsOfCode(code)), shifts: datasets.map(() => 0) };
+  return { args: argumentsPastPoles(sources, code), shifts: datasets.map(() => 0) };
 }
 
 const orders = ['last', 'first', 'newest', 'oldest'] as const;

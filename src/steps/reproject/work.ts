@@ -37,8 +37,7 @@ export default async function work(job: Job): Promise<void> {
   const target = targetOf(parameters.crs, [srs]);
   const across = like ? null : targetAcross({ srs, geoTransform, rasterSize }, target);
   const { pixelSize } = parameters;
-  const pastPoles =
-    like || across !== null ? [] : argumentsPastPoles([{ dataset: source, srs }], srsOfCode(target), pixelSize);
+  const pastPoles = like || across !== null ? [] : argumentsPastPoles([{ dataset: source, srs }], target, pixelSize);
   const size = pixelSize === undefined || pastPoles.length > 0 ? [] : ['-tr', pixelSize, pixelSize];
   const result = await warped(
     job,
