@@ -1,16 +1,17 @@
 /** A run that is cut into tiles has the same bytes as in one piece, on every executor. A lost tile is computed again, and no other. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { planTiles } from '../../src/app/processing/tiles.ts';
 import { createLocalExecutor } from '../../src/app/processing/local-executor.ts';
-import type { ExecutorTask, StepExecutor } from '../../src/app/processing/step-executor.ts';
+import { RunReleased, type ExecutorTask, type StepExecutor } from '../../src/app/processing/step-executor.ts';
 import { ChildJobError } from '../../src/child/index.ts';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import allSteps from '../support/all-steps.ts';
 import { testConfinement } from '../support/confinement.ts';
 import { startRemoteExecutor } from '../support/executors.ts';
+import { inKeptChild } from '../support/kept-children.ts';
 import { geoTiff } from '../support/geotiff.ts';
 import { readGeoTiff } from '../support/read-geotiff.ts';
 import { startStepHost } from '../support/step-host.ts';
@@ -213,5 +214,109 @@ describe('executors that fail', () => {
     });
     await expect(outcome).rejects.toMatchObject({ code: 'job_timeout' });
     expect(attempts.get(0)).toBe(1);
+  });
+});
+
+describe('another attempt at the run', () => {
+  const source = { type: 'synthetic', size: 1_280 } as const;
+
+  /** A host of `slope` in three tiles. Its executor does `before` to each, and `computed` has the tiles of which it computed pixels. */
+  async function startHost(before: (number: number) => Promise<void> = async () => {}) {
+    const local = createLocalExecutor({
+      module: allSteps.module,
+      confinement: await testConfinement(),
+      inChild: inKeptChild,
+    });
+    const computed: number[] = [];
+    const executor: StepExecutor = {
+      run: async (task, options) => {
+        if (task.tile?.type === 'part') await before(task.tile.number);
+        const executed = await local.run(task, options);
+        if (task.tile?.type === 'part') computed.push(task.tile.number);
+        return executed;
+      },
+      close: async () => {},
+    };
+    const { host, workFolder } = await startStepHost({ definition: allSteps, tilePixels: 20_000, executor, concurrency: 1 }); // oxfmt-ignore
+    const attempt = (claim: number, signal = never, parameters: StepParameters = {}) => {
+      const states: string[] = [];
+      const outputs = host
+        .run(
+          {
+            ...{ owner: 'tester', stepId: 'slope', stepVersion: host.find('slope').version, input: source, parameters },
+            ...{ grid: { width: 1_280, height: 1_280 }, run: { id: 'a-run', claim } },
+            workFolder: join(workFolder, String(claim)),
+          },
+          { signal, onProgress: (_fraction, _note, tiles) => void (tiles && states.push(tiles)) },
+        )
+        .then(({ outputs: [output] }) => readFile(output!.path));
+      return { outputs, states };
+    };
+    return { attempt, computed, workFolder };
+  }
+
+  /** The first attempt computes two tiles, and its process has to stop at the third. */
+  async function interrupted() {
+    const stop = new AbortController();
+    let isFirst = true;
+    const { attempt, computed, workFolder } = await startHost(async (number) => {
+      if (number < 2 || !isFirst) return;
+      stop.abort(new RunReleased('the worker is stopping'));
+      stop.signal.throwIfAborted();
+    });
+    await expect(attempt(1, stop.signal).outputs).rejects.toThrow('the worker is stopping');
+    isFirst = false;
+    expect(computed.splice(0)).toEqual([0, 1]);
+    return { attempt, computed, tiles: join(workFolder, '1', 'tiles') };
+  }
+
+  let onePiece: Promise<Buffer> | undefined;
+  const inOnePiece = async () => {
+    const { host, workFolder } = await startStepHost({ definition: allSteps, keepsChildren: true });
+    const { version: stepVersion } = host.find('slope');
+    const task = { owner: 'tester', stepId: 'slope', stepVersion, input: source, workFolder, parameters: {} };
+    const { outputs } = await host.run(task, { signal: never, onProgress: () => {} });
+    return readFile(outputs[0]!.path);
+  };
+
+  test('computes only the tiles that were not finished, and has the same bytes', async () => {
+    const { attempt, computed, tiles } = await interrupted();
+    const { outputs, states } = attempt(2);
+    expect((await outputs).equals(await (onePiece ??= inOnePiece()))).toBe(true);
+    expect(computed).toEqual([2]);
+    expect(states).toContain('ddw');
+    expect(states.at(-1)).toBe('ddd');
+    expect(await readdir(join(tiles, '..', '..', '2'))).toEqual(['output']);
+  });
+
+  test.each<[string, string, (part: string) => Promise<void>]>([
+    ['changed', 'gone', async (part) => void (await writeFile(part, Buffer.alloc((await stat(part)).size)))],
+    ['cut short', 'incomplete', (part) => truncate(part, 100)],
+  ])('computes tiles again whose file is %s or whose record is %s', async (_, state, damage) => {
+    const { attempt, computed, tiles } = await interrupted();
+    const [name = ''] = await readdir(join(tiles, '1', 'part'));
+    await damage(join(tiles, '1', 'part', name));
+    const record = join(tiles, '0', 'tile.json');
+    await (state === 'gone' ? rm(record) : truncate(record, 20));
+    expect((await attempt(2).outputs).equals(await (onePiece ??= inOnePiece()))).toBe(true);
+    expect(computed.toSorted()).toEqual([0, 1, 2]);
+  });
+
+  test('takes no tile that was computed with other parameters', async () => {
+    const { attempt, computed } = await interrupted();
+    await attempt(2, never, { unit: 'percent' }).outputs;
+    expect(computed.toSorted()).toEqual([0, 1, 2]);
+  });
+
+  test('finds no tiles if the disk was full, since they would take the room that the run needs', async () => {
+    let isFull = true;
+    const { attempt, computed, workFolder } = await startHost(async (number) => {
+      if (number === 2 && isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    });
+    await expect(attempt(1).outputs).rejects.toMatchObject({ code: 'ENOSPC' });
+    isFull = false;
+    expect(await readdir(join(workFolder, '1'))).toEqual([]);
+    await attempt(2).outputs;
+    expect(computed.toSorted()).toEqual([0, 0, 1, 1, 2]);
   });
 });

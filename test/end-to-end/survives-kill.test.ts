@@ -1,9 +1,9 @@
 /** kill -9 from outside, for real: what was acknowledged is not lost, and nothing is done twice. */
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { RunView } from '../../src/app/runs/run-view.ts';
 import { fetchedDigest, openSession, sessionOf, type BrowserSession } from '../support/app.ts';
 import { testFolder } from '../support/folders.ts';
@@ -22,7 +22,7 @@ import { onlyInAll } from '../support/tags.ts';
 const pollMs = 2000;
 
 describe.concurrent('app', () => {
-  async function start() {
+  async function start(settings: Readonly<Record<string, string>> = {}) {
     const sandbox = await startSandbox();
     const dataDir = await testFolder();
     const env = {
@@ -34,6 +34,7 @@ describe.concurrent('app', () => {
       UPLOAD_PART_BYTES: '10000',
       LOG_LEVEL: 'warn',
       PORT: '0',
+      ...settings,
     };
     const first = await startServer('app', [], env);
     await sandbox.control('POST', 'apps', { id: 'tested', name: 'Tested', launchUrl: `${first.url}/launch` });
@@ -93,6 +94,26 @@ describe.concurrent('app', () => {
       .map(({ detail }) => detail['partNumber'] as number);
     const repeated = stored.length - new Set(stored).size;
     expect(repeated).toBeLessThanOrEqual(1);
+    await second.kill('SIGTERM');
+  });
+
+  test('killed between two tiles: the next process computes only the others', { tags: [onlyInAll] }, async () => {
+    const { sandbox, env, app, session, reopen } = await start({ TILE_PIXELS: '65536', STEP_CONCURRENCY: '1' });
+    const { id } = await session.start({ stepId: 'slope', input: { type: 'synthetic', size: 2_048 } });
+    const { operationId } = await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');
+    await sandbox.control('POST', `operations/${operationId}/approve`);
+    const isFinished = (run: RunView) => /d/.test(run.progress?.tiles ?? '');
+    const before = await until(session, id, isFinished);
+    await app.kill('SIGKILL');
+    const killedAtMs = Date.now();
+    const [attempt = ''] = await readdir(join(env.DATA_DIR, 'work', id));
+    const number = before.progress.tiles!.indexOf('d');
+    const second = await startServer('app', [], env);
+    const record = join(env.DATA_DIR, 'work', id, String(Number(attempt) + 1), 'tiles', String(number), 'tile.json');
+    const { mtimeMs } = await vi.waitFor(() => stat(record), { timeout: 30_000, interval: 20 });
+    expect(mtimeMs).toBeLessThan(killedAtMs);
+    const run = await until(reopen(second.url), id, ({ state }) => state === 'COMPLETED');
+    expect(await fetchedDigest(sandbox, run.file?.fileId)).toBe(run.output?.sha256);
     await second.kill('SIGTERM');
   });
 

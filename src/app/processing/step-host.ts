@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { didYouMean } from '../../contract/did-you-mean.ts';
 import { KitError } from '../../contract/index.ts';
 import { FairQueue, runInChild } from '../../child/index.ts';
-import { removeFolder } from '../../files/index.ts';
+import { codeOf, removeFolder } from '../../files/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { sourceFetcher } from './fetch-sources.ts';
+import { tilesFolder } from './kept-tiles.ts';
 import { runCheck, type CheckedStep, type RunCheckOptions } from './run-check.ts';
 import { chosenInputs, type RunInput } from './run-input.ts';
 import { checkParameters } from './step-parameters.ts';
@@ -72,6 +73,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       const inputFolder = join(task.workFolder, 'input');
       await removeFolder(task.workFolder);
       const isFetched = chosenInputs(step, task.input).some(({ source }) => source.type === 'platform');
+      let used = ['input', 'step', 'services', tilesFolder];
       const work = async () => {
         await options.workSpace?.waitForRoom(signal, () => onProgress(0, 'waiting for space in the work folders'));
         try {
@@ -90,15 +92,22 @@ export function createStepHost(options: StepHostOptions): StepHost {
             onPrinted,
             repeat,
           });
+        } catch (error) {
+          // The next attempt at the run takes the finished tiles, unless they take the room that it needs.
+          if (task.run && !isForWantOfRoom(error)) used = used.filter((name) => name !== tilesFolder);
+          throw error;
         } finally {
-          const used = ['input', 'step', 'services', 'tiles'].map((name) => join(task.workFolder, name));
-          await Promise.all(used.map((folder) => removeFolder(folder)));
+          await Promise.all(used.map((name) => removeFolder(join(task.workFolder, name))));
         }
       };
       return isFetched ? withInput.run(task.owner, work, signal) : work();
     },
   };
 }
+
+/** True for an error of a disk that has too little room. */
+const isForWantOfRoom = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'disk_full', 'job_disk_exceeded', 'work_disk_full'].includes(codeOf(error) ?? '');
 
 /** Finds a step of the app. Throws `KitError` (`unknown_step`), with the step that was meant if a name is close. */
 function findStep(steps: readonly AnyStep[], stepId: string): AnyStep {

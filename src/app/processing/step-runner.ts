@@ -16,6 +16,7 @@ import type { Containers } from './containers.ts';
 import type { Source } from './fetch-sources.ts';
 import { hashedInputs, hashInputs, measureInputs } from './input-digests.ts';
 import { createLocalExecutor } from './local-executor.ts';
+import { KeptTiles, tilesFolder } from './kept-tiles.ts';
 import { makeProvenance } from './make-provenance.ts';
 import { readDescriptions } from './output-description.ts';
 import { readResult, type RunResult } from './output-summary.ts';
@@ -24,8 +25,8 @@ import type { Provenance } from './provenance.ts';
 import type { RunInput } from './run-input.ts';
 import type { ExecutedStep, ExecutorOptions, ExecutorTask, StepExecutor, StepUsage } from './step-executor.ts';
 import type { StepParameters } from './step-parameters.ts';
-import { answered, takeOutputs, type RunOutput } from './take-outputs.ts';
-import { canBeTiled, planTiles, requireDigest, runTiles, sumOfUsages, type RasterSize, type Tile } from './tiles.ts';
+import { answered, requireDigest, takeOutputs, type RunOutput } from './take-outputs.ts';
+import { canBeTiled, planTiles, runTiles, sumOfUsages, type RasterSize, type Tile } from './tiles.ts';
 import type { WorkSpace } from './work-space.ts';
 
 export interface StepOutputs {
@@ -230,8 +231,13 @@ export class StepRunner {
     { signal, onProgress, onPrinted }: StepRunOptions,
   ): Promise<ExecutedStep> {
     const { workFolder } = prepared.task;
+    const { provenance, inputDigests } = prepared.executorTask;
+    const kept = new KeptTiles({
+      ...{ workFolder, digests: prepared.digests },
+      of: async () => [provenance, await inputDigests],
+    });
     const { parts, usages } = await runTiles(tiles, {
-      ...{ step: prepared.step, folder: join(workFolder, 'tiles'), digests: prepared.digests, signal },
+      ...{ step: prepared.step, kept, signal },
       onProgress: (fraction, note, states) => onProgress(fraction * tilesPart, note, states),
       run: (tile, folder, either, onBegun) =>
         this.#execute(
@@ -268,7 +274,7 @@ export class StepRunner {
   ): Promise<{ limits: ChildLimits; isCut: boolean }> {
     const { limits, workSpace } = this.#options;
     // The parts of other tiles count, too.
-    const heldBytes = tile ? await folderBytes(join(workFolder, 'tiles')) : 0;
+    const heldBytes = tile ? await folderBytes(join(workFolder, tilesFolder)) : 0;
     const own = Math.max(1, (limits?.diskBytes ?? defaultLimits.diskBytes) - heldBytes);
     if (!workSpace) return { limits: { ...limits, memoryBytes, diskBytes: own }, isCut: false };
     const left = Math.max(1, await workSpace.left());

@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import * as z from 'zod';
 import { KitError } from '../../contract/index.ts';
-import type { FileDigests } from '../../child/index.ts';
+import { ChildJobError, type FileDigests } from '../../child/index.ts';
 import { movePlainFile } from '../../files/index.ts';
 import type { OutputDescription } from './output-description.ts';
 import { outputsOf, type AnyStep } from '../../steps/step.ts';
@@ -58,6 +58,14 @@ export async function moveOutputs(step: AnyStep, from: string, to: string): Prom
     moved.set(fileName, path);
   }
   return moved;
+}
+
+/** Throws `ChildJobError` if a file is not what its executor has sent: something changed it on the way, and another attempt may succeed. */
+export function requireDigest(path: string, sha256: string, sent: ReadonlyMap<string, string>): void {
+  if ((sent.get(basename(path)) ?? sha256) === sha256) return;
+  throw new ChildJobError('executor_answer_damaged', `${basename(path)} did not arrive as it was sent`, {
+    kind: 'transient',
+  });
 }
 
 /** Throws `KitError` if a file that is not optional is missing. */

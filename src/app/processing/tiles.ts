@@ -1,9 +1,10 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChildJobError, type FileDigests } from '../../child/index.ts';
+import { ChildJobError } from '../../child/index.ts';
 import { removeFolder } from '../../files/index.ts';
 import { isCommand } from '../../steps/command.ts';
 import type { AnyStep } from '../../steps/step.ts';
+import { partFolder, type KeptTiles } from './kept-tiles.ts';
 import type { ExecutedStep, StepUsage } from './step-executor.ts';
 import { moveOutputs, requireOutputs } from './take-outputs.ts';
 
@@ -51,11 +52,15 @@ export interface TilePart {
   readonly paths: ReadonlyMap<string, string>;
 }
 
+/** A tile that was computed, and what that took. */
+export interface FinishedTile extends Pick<TilePart, 'paths'> {
+  readonly usage: StepUsage;
+}
+
 export interface TilesOptions {
   readonly step: AnyStep;
-  /** Folder for the parts. */
-  readonly folder: string;
-  readonly digests: FileDigests;
+  /** Folders of the tiles, and those that earlier attempts have finished. */
+  readonly kept: KeptTiles;
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number, note: string | null, tiles: string) => void;
   /** Computes a tile in a folder, in the place that it waits for; `onBegun` when it has that. */
@@ -63,12 +68,12 @@ export interface TilesOptions {
 }
 
 /**
- * Computes the tiles, as many at once as there are places. A tile whose executor was lost is computed again, alone. Rejects with
- * the first other failure, after all others have ended.
+ * Computes the tiles that no earlier attempt has finished, as many at once as there are places. A tile whose executor was lost is
+ * computed again, alone. Rejects with the first other failure, after all others have ended.
  */
 export async function runTiles(
   tiles: readonly Tile[],
-  { step, folder, digests, signal, onProgress, run }: TilesOptions,
+  { step, kept, signal, onProgress, run }: TilesOptions,
 ): Promise<{ parts: TilePart[]; usages: StepUsage[] }> {
   const states = tiles.map(() => 'w');
   const show = (number: number, state: string) => {
@@ -80,14 +85,15 @@ export async function runTiles(
   };
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
-  const compute = async (tile: Tile): Promise<{ part: TilePart; usage: StepUsage }> => {
-    const own = join(folder, String(tile.number));
+  const compute = async (tile: Tile): Promise<FinishedTile> => {
+    const own = kept.folderOf(tile);
     for (let attempt = 1; ; attempt++) {
       try {
         const executed = await run(tile, own, either, () => show(tile.number, 'r'));
-        const paths = await takePart(step, own, executed.sent, digests);
+        const finished = { paths: await takePart(step, own), usage: executed.usage };
+        await kept.keep(tile, finished, executed.sent);
         show(tile.number, 'd');
-        return { part: { from: tile.from, paths }, usage: executed.usage };
+        return finished;
       } catch (error) {
         either.throwIfAborted();
         const isLost = error instanceof ChildJobError && error.kind === 'transient';
@@ -98,8 +104,14 @@ export async function runTiles(
       }
     }
   };
+  const finished = await kept.take(tiles);
+  for (const { number } of finished.keys()) show(number, 'd');
+  const part = async (tile: Tile) => {
+    const { paths, usage } = finished.get(tile) ?? (await compute(tile));
+    return { part: { from: tile.from, paths }, usage };
+  };
   const computed = tiles.map((tile) =>
-    compute(tile).catch((error: unknown) => {
+    part(tile).catch((error: unknown) => {
       failed.abort(error);
       throw error;
     }),
@@ -109,39 +121,18 @@ export async function runTiles(
   signal.throwIfAborted();
   failed.signal.throwIfAborted();
   const results = await Promise.all(computed);
-  return { parts: results.map(({ part }) => part), usages: results.map(({ usage }) => usage) };
+  return {
+    parts: results.map(({ part }) => part),
+    usages: results.map(({ usage }) => usage),
+  };
 }
 
-/** Takes the files of a tile. Throws `KitError` for a missing one, `ChildJobError` for one that is not what its executor has sent. */
-async function takePart(
-  step: AnyStep,
-  folder: string,
-  sent: ReadonlyMap<string, string>,
-  digests: FileDigests,
-): Promise<ReadonlyMap<string, string>> {
-  const paths = await moveOutputs(step, join(folder, 'step'), join(folder, 'part'));
+/** Takes the files of a tile. Throws `KitError` for a missing one. */
+async function takePart(step: AnyStep, folder: string): Promise<ReadonlyMap<string, string>> {
+  const paths = await moveOutputs(step, join(folder, 'step'), join(folder, partFolder));
   requireOutputs(step, paths);
   await removeFolder(join(folder, 'step'));
-  await requireAsSent([...paths.values()], sent, digests);
   return paths;
-}
-
-/** Throws `ChildJobError` if a file is not what its executor has sent: something changed it on the way, and another attempt may succeed. */
-async function requireAsSent(
-  paths: readonly string[],
-  sent: ReadonlyMap<string, string>,
-  digests: FileDigests,
-): Promise<void> {
-  if (sent.size === 0) return;
-  const found = await digests.of(paths);
-  found.forEach(({ sha256 }, i) => requireDigest(paths[i] ?? '', sha256, sent));
-}
-
-export function requireDigest(path: string, sha256: string, sent: ReadonlyMap<string, string>): void {
-  if ((sent.get(basename(path)) ?? sha256) === sha256) return;
-  throw new ChildJobError('executor_answer_damaged', `${basename(path)} did not arrive as it was sent`, {
-    kind: 'transient',
-  });
 }
 
 /** The use of several jobs together. */

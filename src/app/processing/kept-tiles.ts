@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
+import type { FileDigests } from '../../child/index.ts';
+import { codeOf, removeFolder } from '../../files/index.ts';
+import { requireDigest } from './take-outputs.ts';
+import type { FinishedTile, Tile } from './tiles.ts';
+
+const recordName = 'tile.json';
+/** Folder of an attempt's tiles, below the attempt's own. */
+export const tilesFolder = 'tiles';
+/** Folder of a tile's files, below the tile's own. */
+export const partFolder = 'part';
+
+const tileRecord = z.strictObject({
+  /** Hash of everything that the pixels depend on. */
+  job: z.hash('sha256'),
+  files: z.record(z.string(), z.strictObject({ sizeBytes: z.int(), sha256: z.hash('sha256') })),
+  usage: z.strictObject({ cpuSeconds: z.number(), peakMemoryBytes: z.number(), place: z.string() }),
+});
+type TileRecord = z.output<typeof tileRecord>;
+
+export interface KeptTilesOptions {
+  /** Folder of this attempt. The folders beside it belong to other attempts at the same run. */
+  readonly workFolder: string;
+  /** Everything that the pixels of all tiles depend on: code, parameters, inputs with their digests. */
+  readonly of: () => Promise<unknown>;
+  readonly digests: FileDigests;
+}
+
+/**
+ * Finished tiles of a run on this machine. An attempt takes those of earlier attempts, if they were computed by the same code from
+ * the same inputs and their files are as they were left. So a restart computes only the tiles that were not finished.
+ */
+export class KeptTiles {
+  readonly #options: KeptTilesOptions;
+  #job: Promise<string> | undefined;
+
+  constructor(options: KeptTilesOptions) {
+    this.#options = options;
+  }
+
+  folderOf({ number }: Tile): string {
+    return join(this.#options.workFolder, tilesFolder, String(number));
+  }
+
+  /** Moves the finished ones of these tiles from the folders of earlier attempts into this attempt's. */
+  async take(tiles: readonly Tile[]): Promise<Map<Tile, FinishedTile>> {
+    const taken = new Map<Tile, FinishedTile>();
+    for (const attempt of await this.#attempts()) {
+      for (const tile of tiles) {
+        const finished = taken.has(tile) ? null : await this.#takeFrom(join(attempt, tilesFolder), tile);
+        if (finished) taken.set(tile, finished);
+      }
+    }
+    return taken;
+  }
+
+  async #takeFrom(folder: string, tile: Tile): Promise<FinishedTile | null> {
+    const earlier = join(folder, String(tile.number));
+    const record = await readRecord(earlier);
+    if (!record || record.job !== (await this.#hashOf(tile))) return null;
+    const own = this.folderOf(tile);
+    const paths = new Map(Object.keys(record.files).map((name) => [name, join(own, partFolder, name)]));
+    // Whoever tidies the earlier attempt may remove it at this moment.
+    const measured = await moved(earlier, own)
+      .then(() => this.#measure(paths))
+      .catch(() => null);
+    if (isDeepStrictEqual(measured, record.files)) return { paths, usage: record.usage };
+    await removeFolder(own);
+    return null;
+  }
+
+  /**
+   * Keeps a tile whose files lie in its folder, for later attempts. `sent`: digests that its executor has sent, by file name. Throws
+   * `ChildJobError` if a file differs from them.
+   */
+  async keep(tile: Tile, { paths, usage }: FinishedTile, sent: ReadonlyMap<string, string>): Promise<void> {
+    const files = await this.#measure(paths);
+    for (const [name, { sha256 }] of Object.entries(files)) requireDigest(name, sha256, sent);
+    const record: TileRecord = { job: await this.#hashOf(tile), files, usage };
+    const path = join(this.folderOf(tile), recordName);
+    await writeFile(`${path}.new`, JSON.stringify(record));
+    await rename(`${path}.new`, path);
+  }
+
+  async #measure(paths: ReadonlyMap<string, string>): Promise<TileRecord['files']> {
+    const digests = await this.#options.digests.of([...paths.values()]);
+    return Object.fromEntries([...paths.keys()].flatMap((name, i) => (digests[i] ? [[name, digests[i]]] : [])));
+  }
+
+  async #hashOf({ from, to }: Tile): Promise<string> {
+    const job = await (this.#job ??= this.#options.of().then((all) => JSON.stringify(all)));
+    return createHash('sha256')
+      .update(JSON.stringify([from, to]))
+      .update(job)
+      .digest('hex');
+  }
+
+  async #attempts(): Promise<string[]> {
+    const { workFolder } = this.#options;
+    const names = await readdir(dirname(workFolder)).catch(() => []);
+    return names.map((name) => join(dirname(workFolder), name)).filter((folder) => folder !== workFolder);
+  }
+}
+
+async function moved(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  await rename(from, to);
+}
+
+/** Null if the tile was not finished, or if the record is from another release. */
+async function readRecord(folder: string): Promise<TileRecord | null> {
+  try {
+    return tileRecord.safeParse(JSON.parse(await readFile(join(folder, recordName), 'utf8'))).data ?? null;
+  } catch (error) {
+    if (error instanceof SyntaxError || ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return null;
+    throw error;
+  }
+}
