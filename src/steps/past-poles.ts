@@ -19,13 +19,15 @@ const tolerance = 1e-6;
 
 /**
  * Arguments that make GDAL's warper keep the rows at a pole. The edge of such a row lies past the pole, where GDAL cannot
- * transform it, so GDAL would leave out up to ten degrees of the raster. Empty if no raster reaches past a pole, or if the target is
- * in degrees. `pixelSize`: in units of the target; default: the smallest that GDAL suggests. Throws `KitError` (`grid_implausible`) if
- * a raster reaches past a pole that has no coordinates in the target, as in Web Mercator.
+ * transform it, so GDAL would leave out up to ten degrees of the raster. If the target is in degrees, a raster that reaches a pole keeps
+ * its extent, to which GDAL would add all longitudes from -180° to 180°. Empty for all other rasters. `pixelSize`: in units of the target;
+ * default: the smallest that GDAL suggests. Throws `KitError` (`grid_implausible`) if a raster reaches past a pole that has no coordinates
+ * in the target, as in Web Mercator.
  */
 export function argumentsPastPoles(sources: readonly Source[], code: string, pixelSize?: number): string[] {
   const target = srsOfCode(code);
-  if (degreesPerUnit(target) !== null) return [];
+  const perUnit = degreesPerUnit(target);
+  if (perUnit !== null) return reachesPole(sources) ? ownExtent(sources, perUnit, pixelSize) : [];
   const poles = sources.flatMap(polesPassed);
   if (poles.length === 0) return [];
   requirePlaceOf(poles, target, code);
@@ -35,6 +37,33 @@ export function argumentsPastPoles(sources: readonly Source[], code: string, pix
   const [east, north] = [2, 3].map((side) => Math.max(...grids.map(({ box }) => box[side]!)));
   const size = pixelSize ?? Math.min(...grids.map((grid) => grid.pixelSize));
   return ['-te', west, south, east, north, '-tr', size, size].map(String);
+}
+
+/** True if an edge of a raster in degrees lies on a pole, or past it by at most one row. */
+export const reachesPole = (sources: readonly Source[]): boolean =>
+  sources.some((source) =>
+    latitudesOf(source).some(([latitude, perRow]) => {
+      const past = Math.abs(latitude) - 90;
+      return past >= -tolerance * perRow && past <= perRow * (1 + tolerance);
+    }),
+  );
+
+/** The common extent and the pixel size of rasters in degrees. Empty if a raster has another unit or is rotated. */
+function ownExtent(sources: readonly Source[], perTargetUnit: number, pixelSize?: number): string[] {
+  const boxes = sources.map(({ srs, dataset: { geoTransform, rasterSize } }) => {
+    const perUnit = degreesPerUnit(srs);
+    if (perUnit === null || !geoTransform || geoTransform[2] !== 0 || geoTransform[4] !== 0) return null;
+    const scaled = geoTransform.map((value) => (value * perUnit) / perTargetUnit);
+    const [x = 0, perColumn = 0, , y = 0, , perRow = 0] = scaled;
+    const [otherX, otherY] = [x + rasterSize.x * perColumn, y + rasterSize.y * perRow];
+    const size = [Math.abs(perColumn), Math.abs(perRow)] as const;
+    return { west: Math.min(x, otherX), east: Math.max(x, otherX), south: Math.min(y, otherY), north: Math.max(y, otherY), size }; // oxfmt-ignore
+  });
+  if (!boxes.every((box) => box !== null)) return [];
+  const [west, south] = [Math.min(...boxes.map((box) => box.west)), Math.min(...boxes.map((box) => box.south))];
+  const [east, north] = [Math.max(...boxes.map((box) => box.east)), Math.max(...boxes.map((box) => box.north))];
+  const [width, height] = [0, 1].map((side) => pixelSize ?? Math.min(...boxes.map(({ size }) => size[side]!)));
+  return ['-te', west, south, east, north, '-tr', width!, height!].map(String);
 }
 
 /** Latitude of the first and of the last edge, each with the height of a row, in degrees. Empty for a rotated raster or one in other units. */

@@ -23,7 +23,7 @@ export { fromLonLat, toLonLat, type LonLat } from '../raster/lon-lat.ts';
 export { gridDifference, type BandGrid } from '../raster/match-band.ts';
 export { requireSameGrid } from '../raster/scene.ts';
 export { hasPoints, transformOf } from '../raster/transform-of.ts';
-export { argumentsPastPoles, placeIn } from './past-poles.ts';
+export { argumentsPastPoles, placeIn, reachesPole } from './past-poles.ts';
 export { requireCovered, requirePlausible } from './plausible-grid.ts';
 export { requireTransform } from './require-placed.ts';
 export { requireSameMeaning } from './same-meaning.ts';

@@ -80,6 +80,34 @@ const selectingMethods: ReadonlySet<string> = new Set(['near', 'nearest', 'mode'
 /** Resampling methods that give a wrong result for stored numbers with an offset. */
 const summingMethods: ReadonlySet<string> = new Set(['sum', 'rms']);
 
+/** Methods that depend on the order of values, with the one that a negative scale turns them into. */
+const oppositeMethods: Readonly<Record<string, string>> = { min: 'max', max: 'min', q1: 'q3', q3: 'q1' };
+
+/**
+ * The arguments of a warp of stored numbers that gives what the resampling gives of values. Throws `KitError` (`scaled_values`) if there
+ * is no such warp.
+ */
+export function argumentsForStored(
+  args: readonly (string | number)[],
+  scales: readonly ValueScale[],
+): readonly (string | number)[] {
+  const method = methodOf(args);
+  const isNegative = scales.map(({ factor }) => factor < 0);
+  const refuse = (scale: string) => {
+    throw new KitError(
+      'scaled_values',
+      `the raster stores its values with ${scale}, so that ${method} of stored numbers is not ${method} of values; convert it by the step band-math first`,
+      { status: 422 },
+    );
+  };
+  if (summingMethods.has(method) && scales.some(({ offset }) => offset !== 0)) refuse('an offset');
+  if (method === 'rms' && isNegative.includes(true)) refuse('a negative scale');
+  const opposite = oppositeMethods[method];
+  if (opposite === undefined || !isNegative.includes(true)) return args;
+  if (isNegative.includes(false)) refuse('a negative scale in some bands');
+  return args.map((arg, i) => (args[i - 1] === '-r' ? opposite : arg));
+}
+
 const methodOf = (args: readonly (string | number)[]): string => {
   const at = args.indexOf('-r');
   return at < 0 ? 'near' : String(args[at + 1]).toLowerCase();
@@ -139,18 +167,13 @@ function needsWideCopy(
 export async function warped(
   job: Job,
   sources: readonly WarpSource[],
-  args: readonly (string | number)[],
+  wanted: readonly (string | number)[],
   context: JobContext,
   options: WarpOptions = {},
 ): Promise<gdal.Dataset> {
   const scales = scalesOf(sources);
+  const args = argumentsForStored(wanted, scales);
   const method = methodOf(args);
-  if (summingMethods.has(method) && scales.some(({ offset }) => offset !== 0))
-    throw new KitError(
-      'scaled_values',
-      `the raster stores its values with an offset, so that ${method} of stored numbers is not ${method} of values; convert it by the step band-math first`,
-      { status: 422 },
-    );
   const sumType = method === 'sum' ? typeOf((options.like ?? sources[0])!.bands[0]!.band) : null;
   const made = needsWideCopy(sources, args, options)
     ? await narrowedTo(

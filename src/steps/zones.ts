@@ -384,24 +384,34 @@ export function markInside(
   });
 }
 
-/** Marks each pixel that an edge crosses. */
+/** Distance within which a coordinate counts as that of a pixel's border, in pixels. */
+const borderTolerance = 1e-6;
+const onBorder = (place: number): number => {
+  const border = Math.round(place);
+  return Math.abs(place - border) < borderTolerance ? border : place;
+};
+
+/** Marks each pixel whose inner part an edge crosses. An edge on the border of two pixels crosses neither: of these the area fills those that it covers. */
 function touch(
-  x1: number,
-  y1: number,
-  x2: number,
-  y2: number,
+  startX: number,
+  startY: number,
+  endX: number,
+  endY: number,
   { x, y, width, height }: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
   mask: Uint8Array,
 ): void {
+  const [x1, y1, x2, y2] = [onBorder(startX), onBorder(startY), onBorder(endX), onBorder(endY)];
   const [low, high] = y1 < y2 ? [y1, y2] : [y2, y1];
-  for (let row = Math.max(y, Math.floor(low)); row <= Math.min(y + height - 1, Math.floor(high)); row++) {
+  const end = low === high && !Number.isInteger(low) ? Math.floor(low) + 1 : Math.ceil(high);
+  for (let row = Math.max(y, Math.floor(low)); row < Math.min(y + height, end); row++) {
     // X coordinates of the edge within this row.
     const at = (place: number) =>
-      y1 === y2 ? null : x1 + ((Math.min(high, Math.max(low, place)) - y1) * (x2 - x1)) / (y2 - y1);
+      y1 === y2 ? null : onBorder(x1 + ((Math.min(high, Math.max(low, place)) - y1) * (x2 - x1)) / (y2 - y1));
     const [from, to] = [at(row) ?? x1, at(row + 1) ?? x2];
-    const first = Math.max(x, Math.floor(Math.min(from, to)));
-    const last = Math.min(x + width - 1, Math.floor(Math.max(from, to)));
-    for (let column = first; column <= last; column++) mask[(row - y) * width + column - x] = 1;
+    const [left, right] = [Math.min(from, to), Math.max(from, to)];
+    const afterLast = left === right && !Number.isInteger(left) ? Math.floor(left) + 1 : Math.ceil(right);
+    for (let column = Math.max(x, Math.floor(left)); column < Math.min(x + width, afterLast); column++)
+      mask[(row - y) * width + column - x] = 1;
   }
 }
 

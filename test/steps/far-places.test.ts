@@ -219,6 +219,42 @@ test('values that are all alike have the middle colour', () => {
 const latitudeIn4087 = (y: number) => (y / 6_378_137) * (180 / Math.PI);
 const quarter = 10_018_754;
 
+describe('a raster in degrees that reaches a pole keeps its extent in degrees', () => {
+  /** Each pixel has the longitude of its centre. */
+  const grid = (west: number, width: number, size = 5, north = 90): Made => ({
+    ...{ width, height: Math.ceil((2 * north) / size), type: 'Float32', epsg: 4326 },
+    transform: [west, size, 0, north, 0, -size],
+    bands: [(x) => west + (x + 0.5) * size],
+  });
+  test.each<[string, string, Made, object]>([
+    ['reproject', 'EPSG:4326', grid(0, 72), {}],
+    ['reproject', 'EPSG:4258', grid(0, 72), {}],
+    ['reproject', 'EPSG:4326', grid(-10, 72), {}],
+    ['reproject', 'EPSG:4326', grid(90, 72), {}],
+    ['reproject', 'EPSG:4326', grid(0, 70), {}],
+    ['reproject', 'EPSG:4326', grid(0, 73), {}],
+    ['reproject', 'EPSG:4326', grid(-180, 72), {}],
+    ['reproject', 'EPSG:4326', grid(-2.5, 72, 5, 92.5), {}],
+    ['reproject', 'EPSG:4326', grid(0, 72), { pixelSize: 5 }],
+    ['mosaic', 'EPSG:4326', grid(0, 72), {}],
+    ['mosaic', 'EPSG:4326', grid(-2.5, 72, 5, 92.5), {}],
+  ])('%s to %s', async (step, crs, made, more) => {
+    const { raster } = await run(step, made, { crs, ...more });
+    const { width, height, bands, geoTransform } = raster();
+    expect([width, height]).toEqual([made.width, made.height]);
+    made.transform!.forEach((value, i) => expect(geoTransform[i]).toBeCloseTo(value, 6));
+    const expected = Array.from({ length: width * height }, (_, i) => made.bands[0]!(i % width, 0));
+    expect(bands[0]).toEqual(expected);
+  });
+
+  test('mosaic of two halves', async () => {
+    const { raster } = await run('mosaic', [grid(0, 36), grid(180, 36)], { crs: 'EPSG:4326' });
+    const { width, bands, geoTransform } = raster();
+    expect([width, geoTransform[0]]).toEqual([72, 0]);
+    expect(bands[0]!.slice(0, 72)).toEqual(Array.from({ length: 72 }, (_, x) => (x + 0.5) * 5));
+  });
+});
+
 describe('a grid whose rows are centred on the poles', () => {
   const grid = (west: number, isAscending = false): Made => ({
     ...{ width: 360, height: 181, type: 'Float32', epsg: 4326 },

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { testFolder } from '../support/folders.ts';
 import { confined, needing } from '../support/needs.ts';
 import { startStepHost } from '../support/step-host.ts';
-import { coverShares } from '../../src/steps/zones.ts';
+import { coverShares, markInside } from '../../src/steps/zones.ts';
 import allSteps from '../support/all-steps.ts';
 import { make, read, run, valid, type Made } from '../support/made-rasters.ts';
 import pixelSteps from '../support/pixel-steps.ts';
@@ -667,6 +667,45 @@ describe('shares of pixels', () => {
   });
 });
 
+describe('touched pixels', () => {
+  const window = { x: 0, y: 0, width: 20, height: 20 };
+  const touchedBy = (rings: readonly Float64Array[]) => {
+    const mask = new Uint8Array(400);
+    markInside(rings, window, mask, { isTouched: true });
+    return [...mask];
+  };
+  /** Pixels of which an area covers some part. */
+  const coveredBy = (rings: readonly Float64Array[]) => {
+    const shares = new Float64Array(400);
+    coverShares(rings, window, shares);
+    return [...shares].map((share) => (share > 1e-9 ? 1 : 0));
+  };
+  const ring = (...places: number[]) => Float64Array.from([...places, ...places.slice(0, 2)]);
+
+  test.each<[string, Float64Array[], number]>([
+    ['an L', [ring(5, 5, 15, 5, 15, 10, 10, 10, 10, 15, 5, 15)], 75],
+    ['a U', [ring(2, 2, 16, 2, 16, 14, 11, 14, 11, 7, 7, 7, 7, 14, 2, 14)], 140],
+    ['a hole', [ring(5, 5, 15, 5, 15, 15, 5, 15), ring(7, 7, 7, 12, 12, 12, 12, 7)], 75],
+    ['borders within rounding', [ring(5 + 1e-9, 5 - 1e-9, 15 - 1e-9, 5, 15, 15 + 1e-9, 5, 15 - 1e-9)], 100],
+    ['less than half a pixel', [ring(5, 5, 5.25, 5, 5.25, 8, 5, 8)], 3],
+    ['a point of a pixel', [ring(5.9, 5.9, 6.1, 5.9, 6.1, 6.1, 5.9, 6.1)], 4],
+  ])('%s on the borders of pixels', (name, rings, count) => {
+    expect(touchedBy(rings).reduce((sum, value) => sum + value, 0)).toBe(count);
+    if (!name.includes('rounding')) expect(touchedBy(rings)).toEqual(coveredBy(rings));
+  });
+
+  test('are those of which the area covers some part: 500 triangles with corners on quarters of pixels', () => {
+    let state = 7;
+    const random = () => ((state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) % 81) / 4;
+    for (let k = 0; k < 500; k++) {
+      const triangle = [ring(random(), random(), random(), random(), random(), random())];
+      const covered = coveredBy(triangle);
+      // A triangle without an area covers nothing.
+      if (covered.includes(1)) expect(touchedBy(triangle), String(triangle[0])).toEqual(covered);
+    }
+  });
+});
+
 describe('missing pixels and scales where rasters differ', () => {
   const east = [500_300, 30, 0, 5_000_000, 0, -30];
   const whole = { width: 10, height: 10, type: 'Byte' } as const;
@@ -788,11 +827,59 @@ describe('missing pixels and scales where rasters differ', () => {
     const { bands } = (await run(step, input, step === 'clip' ? { area } : same)).raster();
     expect(rowsOf(bands, 20)).toEqual([...times(5, null), ...times(5, -1), ...times(10, 5)]);
   });
+  test.each<[string, Partial<Made>, object]>([
+    ['12 bits and nodata 65535', { type: 'UInt16', options: ['NBITS=12'], nodata: 65_535 }, {}],
+    ['4 bits and nodata 255', { type: 'Byte', options: ['NBITS=4'], nodata: 255 }, {}],
+    ['1 bit and nodata 255', { type: 'Byte', options: ['NBITS=1'], nodata: 255 }, {}],
+    ['12 bits and a value outside', { type: 'UInt16', options: ['NBITS=12'] }, { outside: 65_535 }],
+    ['half floats and nodata -9999', { type: 'Float32', options: ['NBITS=16'], nodata: -9_999 }, {}],
+  ])('clip of %s: what lies outside is missing', async (_, more, parameters) => {
+    const area = areaOf([14.9, 44], [15.0025, 44], [15.0035, 46], [14.9, 46], [14.9, 44]); // oxfmt-ignore
+    const made: Made = { bands: [() => 1], ...more };
+    const inside = async (clipped: Made, given: object) =>
+      (await run('clip', clipped, { area, ...given })).raster().bands[0]!.map((value) => value !== null);
+    expect(await inside(made, parameters)).toEqual(await inside({ type: 'Byte', bands: [() => 1] }, {}));
+  });
   test('clip: a nodata value that the type cannot hold is none', async () => {
     const made: Made = { type: 'Byte', nodata: -9_999, bands: [(x) => x % 2] };
     const area = areaOf([14.9, 44], [15.0025, 44], [15.0035, 46], [14.9, 46], [14.9, 44]); // oxfmt-ignore
     const { bands } = (await run('clip', made, { area })).raster();
     expect(valid(bands[0]!).filter((value) => value === 0).length).toBeGreaterThan(20);
+  });
+  test.each([
+    ['min', 250],
+    ['max', 100],
+    ['median', 175],
+    ['mean', 175],
+  ])('mosaic of values with a negative scale: %s', async (overlap, stored) => {
+    const of = (value: number): Made => ({ type: 'Float32', scale: [-0.5, 3], bands: [() => value] });
+    const { bands } = (await run('mosaic', [of(100), of(250)], { overlap })).raster();
+    expect(new Set(bands[0])).toEqual(new Set([stored]));
+  });
+  test.each([
+    ['min', 'max'],
+    ['max', 'min'],
+    ['q1', 'q3'],
+    ['q3', 'q1'],
+  ])(
+    'reproject of values with a negative scale: the %s of values is the %s of stored numbers',
+    async (method, ofStored) => {
+      // Each pixel of the result has sixteen of the source, which are 0 to 7.
+      const made: Made = { width: 8, height: 8, type: 'Int16', bands: [(x, y) => (x % 4) + 4 * (y % 2)] };
+      const stored = async (factor: number, resampling: string) =>
+        (
+          await run('reproject', { ...made, scale: [factor, 0] }, { crs: 'EPSG:32633', resampling, pixelSize: 120 })
+        ).raster().bands[0]!;
+      expect(await stored(-1, method)).toEqual(await stored(1, ofStored));
+      expect(await stored(1, method)).not.toEqual(await stored(1, ofStored));
+    },
+  );
+  test('the root of squares of values with a negative scale is refused', async () => {
+    const grid = { crs: 'EPSG:32633', resampling: 'rms', pixelSize: 120 };
+    await expect(run('reproject', { scale: [-1, 0], bands: [() => 3] }, grid)).rejects.toMatchObject({
+      code: 'scaled_values',
+      message: expect.stringMatching(/with a negative scale, so that rms of stored numbers/) as string,
+    });
   });
   test('equal scales stay with a mosaic, and different ones are refused', async () => {
     const of = (scale: readonly [number, number], transform?: number[]): Made => ({

@@ -110,11 +110,13 @@ export async function cutTo(
   cut.close();
 }
 
-/** Options for bands of different depths: GDAL would give all of them that of the first. */
+/** Options that give every band the whole depth of its type. A nodata value need not fit into fewer bits, and GDAL would write the nearest value that does. */
 function wholeDepth(view: gdal.Dataset): string[] {
-  const depths = new Set(view.bands.map((band) => metadataOf(band, 'IMAGE_STRUCTURE')['NBITS']));
-  const whole = /^U?(?:Byte|Int(8|16|32))$/.exec(view.bands.get(1).dataType ?? '');
-  return depths.size > 1 && whole ? ['-co', `NBITS=${whole[1] ?? 8}`] : [];
+  const isPartial = view.bands
+    .map((band) => metadataOf(band, 'IMAGE_STRUCTURE')['NBITS'])
+    .some((bits) => bits !== undefined);
+  const whole = /^U?(?:Byte|(?:Int|Float)(8|16|32))$/.exec(view.bands.get(1).dataType ?? '');
+  return isPartial && whole ? ['-co', `NBITS=${whole[1] ?? 8}`] : [];
 }
 
 /** A band to write outside the area, and the value that marks no data there. `isNew`: this step chose the value, so pixels may hold it. */

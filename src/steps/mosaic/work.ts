@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { parse } from 'node:path';
 import gdal from 'gdal-async';
 import {
+  argumentsForStored,
   argumentsPastPoles,
   BandReader,
   closeAndRemove,
@@ -19,6 +20,7 @@ import {
   narrowedTo,
   notWarped,
   placeIn,
+  reachesPole,
   requireCovered,
   requirePlausible,
   requireTransform,
@@ -151,10 +153,13 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
   };
 }
 
-/** Leaves the grid in the given reference system to GDAL, except for the rows at a pole. */
+/** Leaves the grid in the given reference system to GDAL, except at a pole. Rasters in degrees that reach one keep the grid of the first. */
 function gridIn(code: string, datasets: readonly gdal.Dataset[]): MosaicGrid {
   requireNotAround(code, datasets);
   const sources = datasets.map((dataset) => ({ dataset, srs: dataset.srs }));
+  const units = [srsOfCode(code), ...datasets.map(({ srs }) => srs)].map(degreesPerUnit);
+  if (units[0] !== null && units.every((perUnit) => perUnit === units[0]) && reachesPole(sources))
+    return mosaicGrid(datasets);
   return { args: argumentsPastPoles(sources, code), shifts: datasets.map(() => 0) };
 }
 
@@ -309,12 +314,13 @@ function virtualWarp(sources: readonly WarpSource[], path: string, args: readonl
 async function combined(
   job: Pick<StepJob<never>, 'workFolder' | 'signal' | 'share'>,
   sources: readonly WarpSource[],
-  warp: readonly string[],
+  wanted: readonly string[],
   grid: readonly string[],
   of: (values: Float64Array) => number,
 ): Promise<gdal.Dataset> {
   const { workFolder, share } = job;
   const scales = scalesOf(sources);
+  const warp = argumentsForStored(wanted, scales).map(String);
   const common = virtualWarp(sources, `${workFolder}/common.vrt`, [...warp, ...grid]);
   const [x0 = 0, width = 1, , y0 = 0, , height = -1] = common.geoTransform ?? [];
   const { x, y } = common.rasterSize;
@@ -349,7 +355,8 @@ async function combined(
     },
     async (target) => {
       const values = new Float64Array(layers.length);
-      for (let b = 1; b <= names.length; b++)
+      for (let b = 1; b <= names.length; b++) {
+        const isNegative = (scales[b - 1]?.factor ?? 1) < 0;
         await walkBands(
           {
             inputs: layers.map((layer) => new BandReader({ band: layer.bands.get(b) }, { scaling: 'stored' })),
@@ -360,12 +367,15 @@ async function combined(
             for (let i = 0; i < count; i++) {
               let n = 0;
               for (const input of inputs) if (!Number.isNaN(input[i])) values[n++] = input[i]!;
-              const value = n === 0 ? missing : of(values.subarray(0, n).sort());
+              const found = values.subarray(0, n).sort();
+              // Values with a negative scale have the opposite order.
+              const value = n === 0 ? missing : of(isNegative ? found.reverse() : found);
               out![i] = dataTypeOfAll.startsWith('Float') ? value : Math.round(value);
             }
           },
           share(0.3 + (0.2 * (b - 1)) / names.length, 0.3 + (0.2 * b) / names.length),
         );
+      }
     },
   );
   layers.forEach(closeAndRemove);
