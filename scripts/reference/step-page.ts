@@ -4,6 +4,7 @@ import { parameterSchema, type ParameterView } from '../../src/app/processing/st
 import myApp from '../../src/my-app/app.ts';
 import { isCommand } from '../../src/steps/command.ts';
 import { spectralIndices } from '../../src/steps/spectral-index/catalogue.ts';
+import { needsReflectance } from '../../src/steps/spectral-index/needs-reflectance.ts';
 import {
   inputsOf,
   outputsOf,
@@ -150,11 +151,11 @@ function refusals({ cases }: AnyStep): string {
 function indices(): string {
   return `## Indices\n\n${table(
     ['Index', 'What it shows', 'Formula', 'Needs reflectance', 'Reference'],
-    Object.entries(spectralIndices).map(([name, { name: shows, formula, reference, ...more }]) => [
+    Object.entries(spectralIndices).map(([name, { name: shows, formula, reference }]) => [
       `\`${name}\``,
       shows,
       `\`${formula}\``,
-      'needsReflectance' in more ? 'yes' : '',
+      needsReflectance(formula, {}) ? 'yes' : '',
       reference,
     ]),
   )}`;

@@ -77,8 +77,15 @@ const sensorWords: readonly (readonly [Sensor, RegExp])[] = [
   ['landsat-4-7', /(?:^|[^a-z0-9])(?:L[ET]0?[4-7]|landsat-?[4-7](?![0-9]))/i],
   ['landsat-8-9', /(?:^|[^a-z0-9])(?:L[CO]0?[89]|landsat-?[89](?![0-9]))/i],
   ['sentinel-2', /(?:^|[^a-z0-9])(?:S2(?![0-9])|sentinel-?2|T\d\d[A-Z]{3}_)/i],
-  // Advanced Land Imager, MODIS, VIIRS, ASTER.
-  ['other', /(?:^|[^a-z0-9])(?:EO1A|M[OYC]D\d\d|VNP\d\d|AST_)/i],
+  // Advanced Land Imager and Hyperion, MODIS, VIIRS, ASTER.
+  ['other', /(?:^|[^a-z0-9])(?:EO1[AH]|M[OYC]D\d\d|V(?:NP|J[12])\d\d|AST_)/i],
+  // Himawari, GOES, Sentinel-3, PROBA-V, EnMAP, PRISMA, VENµS.
+  ['other', /(?:^|[^a-z0-9])(?:HS_H\d\d|himawari|OR_ABI|GOES-?\d|S3[AB]|sentinel-?3|PROBAV|ENMAP|PRS_L|VENUS)/i],
+  // WorldView, GeoEye, QuickBird, IKONOS, RapidEye, Planet, SPOT, Pléiades, KOMPSAT, CBERS, Gaofen, ZY-3, SuperView, ALOS, Resourcesat, Formosat.
+  [
+    'other',
+    /(?:^|[^a-z0-9])(?:WV\d\d|worldview|GE01|geoeye|QB02|quickbird|ikonos|rapideye|PSScene|planetscope|skysat|SPOT-?\d|pleiades|PHR\d|PNEO|KOMPSAT|KM\d|CBERS|amazonia|GF-?\d|gaofen|ZY-?3|SV\d|superview|ALAV|AVNIR|ALOS|LISS|AWIFS|formosat|FS\d)/i,
+  ],
 ];
 
 /**

@@ -46,7 +46,7 @@ function requireReadable(dataset: gdal.Dataset): void {
       { x, y, bands },
     );
   }
-  if (bands === 0) throw new RasterError('not_a_raster', 'the file holds no raster band');
+  if (bands === 0) throw new RasterError('not_a_raster', withoutBands(dataset));
   const domain = domainThatNamesFiles(dataset);
   if (domain !== null) {
     throw new RasterError(
@@ -55,6 +55,19 @@ function requireReadable(dataset: gdal.Dataset): void {
       { domain },
     );
   }
+}
+
+/** Maximum number of variables in a message. */
+const mostNames = 10;
+
+/** The reason why a file has no band. A file of several variables, such as netCDF, has each as a raster of its own. */
+function withoutBands(dataset: gdal.Dataset): string {
+  const names = Object.entries(metadataOf(dataset, 'SUBDATASETS')).flatMap(([key, value]) =>
+    key.endsWith('_NAME') ? [value.slice(value.lastIndexOf(':') + 1)] : [],
+  );
+  if (names.length === 0) return 'the file holds no raster band';
+  const shown = names.length > mostNames ? [...names.slice(0, mostNames), '...'] : names;
+  return `the file holds several rasters (${shown.join(', ')}): write one of them to a file of its own first, for example by gdal_translate NETCDF:"file.nc":${names[0]} one.tif`;
 }
 
 /** Metadata by which GDAL finds overviews and coordinates in other datasets, of any driver, as soon as pixels are read. netCDF makes the second of its own variables. */

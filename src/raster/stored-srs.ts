@@ -27,7 +27,7 @@ export function requireStored(
   const name = /^\w+\["([^"]*)"/.exec(srs.toWKT())?.[1] ?? 'of the raster';
   throw new KitError(
     'crs_not_stored',
-    `the output's format cannot store the reference system ${name}: bring the raster to one that has an EPSG code, as the step reproject does`,
+    `the output's format cannot store the reference system ${name}: choose another one with an EPSG code, such as EPSG:6933 for equal areas; the step reproject brings a raster to it`,
     { status: 422 },
   );
 }

@@ -330,10 +330,20 @@ const warpReasons: readonly (readonly [message: RegExp, reason: string])[] = [
   [/Cannot find coordinate operations/, 'there is no way between its reference system and the new one'],
 ];
 
+/** Messages of GDAL about a result that is too large for the disk, or for its own counters. */
+const tooManyPixels =
+  /Free disk space available|Computed dimensions are too big|File too large|create -\d+x-\d+ dataset/i;
+
 /** Converts a failure of GDAL's warper. The size is that of the first raster. */
 export function notWarped(cause: unknown, { x, y }: gdal.Dataset['rasterSize']): KitError {
   const message = withoutFolders(messageOf(cause)).trim();
   const reason = warpReasons.find(([pattern]) => pattern.test(message))?.[1] ?? message;
+  if (tooManyPixels.test(message))
+    return new KitError(
+      'grid_implausible',
+      `the raster has ${x} × ${y} pixels, and the result would have more than there is room for: choose a larger pixelSize, or leave it out`,
+      { status: 422 },
+    );
   return /create (0x\d+|\d+x0) dataset/.test(reason)
     ? new KitError(
         'grid_implausible',

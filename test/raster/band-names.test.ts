@@ -101,3 +101,20 @@ test.each([
 ])('%o', (fileNames, names) => {
   expect(bandNames(fileNames).map(([, common]) => common)).toEqual(names);
 });
+
+test.each([
+  'HS_H08_20200101_0000_B03_FLDK.tif',
+  'WV02_20200101_B5.tif',
+  'RapidEye_20200101_B4.tif',
+  'PSScene_20200101_B4.tif',
+  'SPOT6_20200101_B4.tif',
+  'clip-pleiades_B4.tif',
+  'CBERS_4_PAN5M_B4.tif',
+  'GF1_WFV1_B4.tif',
+  'KOMPSAT3_B4.tif',
+  'S3A_OL_1_EFR_B08.tif',
+])('a sensor whose bands have no common names here: %s', (fileName) => {
+  const [names] = bandNames([fileName]);
+  expect(names).not.toHaveLength(0);
+  expect(names!.every((name) => /^B\d+$/.test(name))).toBe(true);
+});

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import gdal from 'gdal-async';
 import { describe, expect, test } from 'vitest';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { testFolder } from '../support/folders.ts';
 import { confined, needing } from '../support/needs.ts';
 import { startStepHost } from '../support/step-host.ts';
@@ -667,6 +667,43 @@ describe('shares of pixels', () => {
   });
 });
 
+describe('an index of digital numbers', () => {
+  /** Computes an index of a scene with a file for each band. */
+  async function index(parameters: StepParameters, { made = {}, by = 1 }: { made?: Partial<Made>; by?: number } = {}) {
+    const { host, run: runStep, inputDir } = await startStepHost({ definition: allSteps, keepsChildren: true });
+    await mkdir(join(inputDir, 'scene'));
+    for (const [name, value] of Object.entries({ blue: 300, red: 500, nir: 3_000 }))
+      make(join(inputDir, 'scene', `${name}.tif`), { type: 'UInt16', bands: [() => value * by], ...made });
+    const input = { type: 'local', path: 'scene' } as const;
+    const checked = await host.check('spectral-index', parameters, input);
+    return read((await runStep('spectral-index', input, checked.parameters)).path).bands[0]![0];
+  }
+  const evi = (2.5 * (0.3 - 0.05)) / (0.3 + 6 * 0.05 - 7.5 * 0.03 + 1);
+
+  test.each(['EVI', 'EVI2', 'SAVI', 'MSAVI'])('%s is refused, and tells what to give', async (name) => {
+    await expect(index({ index: name })).rejects.toMatchObject({
+      code: 'reflectance_needed',
+      message: expect.stringMatching(
+        /^\w+ needs reflectance from 0 to 1, .* give factor, for example 0\.0001/,
+      ) as string,
+    });
+  });
+  test('with a factor, with the scale of the file, and of real numbers', async () => {
+    expect(await index({ index: 'EVI', factor: 0.0001 })).toBeCloseTo(evi, 6);
+    expect(await index({ index: 'EVI' }, { made: { scale: [0.0001, 0] } })).toBeCloseTo(evi, 6);
+    expect(await index({ index: 'EVI' }, { made: { type: 'Float32' }, by: 0.0001 })).toBeCloseTo(evi, 6);
+  });
+  test('an index that a factor does not change needs none', async () => {
+    expect(await index({ index: 'NDVI' })).toBeCloseTo(2_500 / 3_500, 6);
+  });
+  test('a factor alone does not drop the offset of the file', async () => {
+    const made = { scale: [0.0001, -0.1] as const };
+    const given = { index: 'NDVI', factor: 0.0001 };
+    await expect(index(given, { made })).rejects.toMatchObject({ code: 'factor_missing' });
+    expect(await index({ ...given, offset: 0 }, { made })).toBeCloseTo(2_500 / 3_500, 6);
+  });
+});
+
 describe('touched pixels', () => {
   const window = { x: 0, y: 0, width: 20, height: 20 };
   const touchedBy = (rings: readonly Float64Array[]) => {
@@ -840,6 +877,37 @@ describe('missing pixels and scales where rasters differ', () => {
       (await run('clip', clipped, { area, ...given })).raster().bands[0]!.map((value) => value !== null);
     expect(await inside(made, parameters)).toEqual(await inside({ type: 'Byte', bands: [() => 1] }, {}));
   });
+  test('alpha of real numbers is missing only where it is 0', async () => {
+    const made: Made = { type: 'Float32', bands: [() => 7, (x) => (x < 10 ? 0 : 0.4)], hasAlpha: true };
+    const { bands } = (await run('band-math', made, { expression: '"1" + 1' })).raster();
+    expect(rowsOf(bands, 20)).toEqual([...times(10, null), ...times(10, 8)]);
+  });
+  test.each([
+    ['inch', 0.0254],
+    ['fathoms', 1.8288],
+    ['mile', 1_609.344],
+  ])('slope of heights in %s', async (unit, metres) => {
+    const heights: Made = { type: 'Float32', bands: [(x) => x], place: (dataset) => (dataset.bands.get(1).unitType = unit) }; // oxfmt-ignore
+    const { bands } = (await run('slope', heights)).raster();
+    expect(bands[0]![30]).toBeCloseTo((Math.atan(metres / 30) * 180) / Math.PI, 4);
+  });
+  test.each(['slope', 'hillshade', 'contours'])('%s refuses pixels without a size', async (step) => {
+    await expect(run(step, { bands: [(x) => x], transform: [500_000, 0, 0, 5_000_000, 0, 0] })).rejects.toMatchObject({
+      code: 'not_placed',
+    });
+  });
+  // GDAL has three messages, by the size.
+  test.each([1e-2, 1e-3, 1e-4, 1e-7])(
+    'a result with too many pixels is refused in words: pixels of %d m',
+    async (pixelSize) => {
+      const given = { crs: 'EPSG:32633', pixelSize };
+      await expect(run('reproject', { width: 500, height: 500, bands: [() => 1] }, given)).rejects.toMatchObject({
+        code: 'grid_implausible',
+        message:
+          'the raster has 500 × 500 pixels, and the result would have more than there is room for: choose a larger pixelSize, or leave it out',
+      });
+    },
+  );
   test('clip: a nodata value that the type cannot hold is none', async () => {
     const made: Made = { type: 'Byte', nodata: -9_999, bands: [(x) => x % 2] };
     const area = areaOf([14.9, 44], [15.0025, 44], [15.0035, 46], [14.9, 46], [14.9, 44]); // oxfmt-ignore

@@ -5,8 +5,6 @@ export interface SpectralIndex {
   readonly name: string;
   readonly formula: string;
   readonly reference: string;
-  /** It needs reflectance from 0 to 1; the others are the same for any factor, as long as there is no offset. */
-  readonly needsReflectance?: boolean;
   /** Values drawn with the first and the last colour. Default: the 2nd and 98th percentile. */
   readonly range?: readonly [number, number];
   /** Default `rdylgn`: high values are green. */
@@ -44,28 +42,24 @@ export const spectralIndices = {
     name: 'Vegetation, enhanced',
     formula: '2.5 * (nir - red) / (nir + 6 * red - 7.5 * blue + 1)',
     reference: 'Huete et al. 2002',
-    needsReflectance: true,
     ...vegetation,
   },
   EVI2: {
     name: 'Vegetation, enhanced, of two bands',
     formula: '2.5 * (nir - red) / (nir + 2.4 * red + 1)',
     reference: 'Jiang et al. 2008',
-    needsReflectance: true,
     ...vegetation,
   },
   SAVI: {
     name: 'Vegetation on bare soil',
     formula: '1.5 * (nir - red) / (nir + red + 0.5)',
     reference: 'Huete 1988',
-    needsReflectance: true,
     ...vegetation,
   },
   MSAVI: {
     name: 'Vegetation on bare soil, modified',
     formula: '(2 * nir + 1 - sqrt((2 * nir + 1) ^ 2 - 8 * (nir - red))) / 2',
     reference: 'Qi et al. 1994',
-    needsReflectance: true,
     ...vegetation,
   },
   NDWI: { name: 'Open water', formula: '(green - nir) / (green + nir)', reference: 'McFeeters 1996', ...wet },

@@ -6,11 +6,13 @@ import {
   KitError,
   readingOf,
   readingParameters,
+  type SceneBand,
   z,
 } from '../step-kit.ts';
 import { computeExpression, nodata } from '../band-math/compute.ts';
 import { parseExpression } from '../band-math/expression.ts';
 import { spectralIndices, type IndexCatalogue, type SpectralIndex } from './catalogue.ts';
+import { needsReflectance } from './needs-reflectance.ts';
 import { readIndexCatalogue } from './read-catalogue.ts';
 
 /** Adds the parameters and the words of a catalogue to the step. */
@@ -93,19 +95,15 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
       const { index, factor, offset, scaling, nodata: missing, ...given } = job.parameters;
       const reading = readingOf({ scaling, nodata: missing });
       const isGiven = factor !== undefined || offset !== undefined;
-      if (
-        factor === undefined &&
-        offset !== undefined &&
-        job.scene.bands.some((band) => isScaled(job.raster.reader(band)))
-      )
-        throw new KitError(
-          'factor_missing',
-          'the bands have a scale of their own, which offset replaces; give factor with it, for example factor 0.0001 and offset -0.1',
-          { status: 422 },
-        );
+      const values = valuesOf(index, constantsOf(index), constants, given);
+      const bands = bandsOf(index).map((name) => ({ name, band: job.scene.findBand(name) }));
+      const readers = bands.map(({ band }) => job.raster.reader(band, reading));
+      requireBothOrNone({ factor, offset }, readers);
+      if (!isGiven && needsReflectance(indices[index]!.formula, values))
+        bands.forEach(({ name, band }, i) => requireReflectance(index, name, band, readers[i]!));
       return computeExpression(job, {
         expression: indices[index]!.formula,
-        constants: valuesOf(index, constantsOf(index), constants, given),
+        constants: values,
         output: { description: 'index', dataType: 'Float32', nodata },
         reading: isGiven ? { ...reading, scaling: { factor: factor ?? 1, offset: offset ?? 0 } } : reading,
       });
@@ -113,7 +111,38 @@ function stepOf({ indices, constants }: IndexCatalogue, description: string): An
   });
 }
 
-const isScaled = ({ scaleOrigin }: BandReader) => scaleOrigin === 'file' || scaleOrigin === 'item';
+/** Throws `KitError` if only one of factor and offset is given, and the bands have a scale whose other part it would replace. */
+function requireBothOrNone(
+  { factor, offset }: { readonly factor: number | undefined; readonly offset: number | undefined },
+  readers: readonly BandReader[],
+): void {
+  const scales = readers
+    .filter(({ scaleOrigin }) => scaleOrigin === 'file' || scaleOrigin === 'item')
+    .map(({ scale }) => scale);
+  if (factor === undefined && offset !== undefined && scales.length > 0)
+    throw new KitError(
+      'factor_missing',
+      'the bands have a scale of their own, which offset replaces; give factor with it, for example factor 0.0001 and offset -0.1',
+      { status: 422 },
+    );
+  const replaced = scales.find((scale) => scale.offset !== 0)?.offset;
+  if (factor !== undefined && offset === undefined && replaced !== undefined)
+    throw new KitError(
+      'factor_missing',
+      `the bands have an offset of their own (${replaced}), which factor replaces; give offset with it, for example ${replaced}, or 0 for none`,
+      { status: 422 },
+    );
+}
+
+/** Throws `KitError` (`reflectance_needed`) if a band has whole numbers without a scale: digital numbers give another index. */
+function requireReflectance(index: string, name: string, { band }: SceneBand, { scaleOrigin }: BandReader): void {
+  if (scaleOrigin !== 'none' || band.dataType?.startsWith('Float')) return;
+  throw new KitError(
+    'reflectance_needed',
+    `${index} needs reflectance from 0 to 1, and the band ${name} has whole numbers without a scale: give factor, for example 0.0001 for Sentinel-2 (with offset -0.1 since January 2022), or 1 if they are reflectance`,
+    { status: 422 },
+  );
+}
 
 type Given = Readonly<Record<string, number | undefined>>;
 

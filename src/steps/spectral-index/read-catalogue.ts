@@ -72,7 +72,7 @@ export function readIndexCatalogue(folder: URL): ReadCatalogue | null {
   const indices: Record<string, SpectralIndex> = {};
   for (const [id, { long_name: name, formula, reference }] of Object.entries(given)) {
     const named = formulaOfBands(formula, constants, bands);
-    if (named !== null) indices[id] = { name, formula: named, reference, needsReflectance: true };
+    if (named !== null) indices[id] = { name, formula: named, reference };
   }
   if (Object.keys(indices).length === 0)
     throw new KitError(

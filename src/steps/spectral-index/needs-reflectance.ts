@@ -1,0 +1,26 @@
+import { parseExpression } from '../band-math/expression.ts';
+
+/** Values of the bands of three pixels, which are no multiples of each other. */
+const pixels = [0, 1, 2].map((pixel) => (band: number) => 0.11 + ((band * 7 + pixel * 5) % 13) / 20);
+const factor = 1_000;
+const tolerance = 1e-6;
+
+/**
+ * True if the index of digital numbers is another one than that of reflectance: its formula adds a number to values of bands, as EVI does.
+ * A factor of all bands leaves other indices as they are, or changes only their unit.
+ */
+export function needsReflectance(formula: string, constants: Readonly<Record<string, number>>): boolean {
+  const expression = parseExpression(formula, constants);
+  const valueOf = (pixel: (band: number) => number, by: number) => {
+    const out = [NaN];
+    expression.evaluate(
+      expression.bands.map((_, band) => [pixel(band) * by]),
+      out,
+      1,
+    );
+    return out[0]!;
+  };
+  const ratios = pixels.map((pixel) => valueOf(pixel, factor) / valueOf(pixel, 1)).filter(Number.isFinite);
+  const [first = 1] = ratios;
+  return ratios.some((ratio) => Math.abs(ratio - first) > tolerance * Math.abs(first));
+}
