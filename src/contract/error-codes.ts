@@ -61,6 +61,7 @@ export const platformErrors = {
   app_not_found: { status: 404, message: 'App not found', fixedBy: 'operator', cause: 'The marketplace has no such app.' },
   user_not_found: { status: 404, message: 'User not found', fixedBy: 'operator', cause: 'The marketplace has no such user.' },
   key_not_found: { status: 404, message: 'Key not found', fixedBy: 'operator', cause: 'The sandbox has no such API key.' },
+  request_not_found: { status: 404, message: 'Request not found', fixedBy: 'operator', cause: 'The sandbox has recorded no call of a launch with this request id.' },
   launch_not_found: { status: 404, message: 'Launch not found', fixedBy: 'operator', cause: 'The sandbox has no such launch.' },
   misdirected_request: { status: 421, message: 'Misdirected Request', fixedBy: 'operator', cause: 'The `Host` header names another server.' },
   foreign_origin: { status: 403, message: 'Request from another origin', fixedBy: 'operator', cause: 'A page of another origin sent the request.' },

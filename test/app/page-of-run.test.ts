@@ -1,5 +1,6 @@
 /** Pages of the app say what helps: another launch after the end of a session, and the user's runs before the steps. */
 import { expect, test } from 'vitest';
+import { wireProfile } from '../../src/contract/index.ts';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
 import { startSandbox } from '../support/sandbox.ts';
 
@@ -46,4 +47,26 @@ test("the user's runs stand before the steps, and a user without runs sees the s
   expect(await order()).toBe('steps');
   await session.start(smallRun);
   expect(await order()).toBe('runs');
+});
+
+test('the failure of a call leads to that call in the inspector', async () => {
+  const { sandbox, session, launchId } = await started();
+  await sandbox.control('POST', 'faults', { launchId, endpoint: 'operation.create', effect: { status: 403 } });
+  const { id } = await session.start(smallRun);
+  await session.waitFor(id, 'FAILED');
+  const page = await (await session.get(`runs/${id}`)).text();
+  const [, link = ''] = /the platform's request <a href="([^"]+)"/.exec(page) ?? [];
+  expect(link.startsWith(`${sandbox.url}/requests/`)).toBe(true);
+  const inspector = await fetch(link);
+  expect(new URL(inspector.url).pathname).toBe(`/launches/${launchId}`);
+  expect(await inspector.text()).toMatch(/<strong>operation\.create<\/strong> <span class="pill warn">403<\/span>/);
+  expect((await fetch(`${sandbox.url}/requests/unknown`)).status).toBe(404);
+});
+
+test('a platform whose pages are named otherwise has no page of a request', () => {
+  const pages = { approvals: '/reviews' };
+  expect(wireProfile({ name: 'x' }).pages.request?.('a/b')).toBe('/requests/a%2Fb');
+  expect(wireProfile({ name: 'x', pages }).pages.request).toBeNull();
+  const named = wireProfile({ name: 'x', pages: { ...pages, request: '/log?id=:requestId' } });
+  expect(named.pages.request?.('a/b')).toBe('/log?id=a%2Fb');
 });

@@ -29,6 +29,7 @@ describe('every page', needing('chromium'), () => {
       '/docs',
       `/launches/${it.launchId}`,
       `/launches/${it.launchId}?call=1`,
+      `/launches/${it.launchId}/compare?with=${it.launchId}`,
       `/launches/${it.launchId}/frame`,
       '/nowhere',
       '/catalog?bbox=nonsense',

@@ -114,7 +114,8 @@ describe('a story', needing('chromium'), () => {
       await inspector.getByText('fired 1 of 1').waitFor({ timeout: 900_000 });
       await inspector.locator('.timeline .lost').waitFor();
       await app.locator('#run[data-state="COMPLETED"]').waitFor({ timeout: 900_000 });
-      await inspector.locator('.calls tr', { hasText: 'fault: cut the connection' }).getByRole('link').click();
+      const repeated = inspector.locator('.calls tr', { hasText: 'no answer (cut the connection), again after' });
+      await repeated.getByRole('link', { name: 'attempt 1' }).click();
       await inspector.locator('#pane').getByText('An armed fault fired: cut the connection').waitFor();
       await inspector.locator('#verdict .pill').first().getByText('passed').waitFor();
       await inspector.getByRole('button', { name: 'Zoom in' }).click();

@@ -128,8 +128,8 @@ describe('the inspector', () => {
 
   test('many calls: a page at a time, filtered by endpoint, outcome and text; one beside them, with a curl that holds no secret', async () => {
     const sandbox = await startSandbox();
-    const { token, launchId, operationId } = await operation(sandbox, 'Index');
-    for (let i = 0; i < 150; i++) await sandbox.app('GET', `/operation/${token}?operationId=${operationId}`);
+    const { token, launchId } = await operation(sandbox, 'Index');
+    for (let i = 0; i < 150; i++) await sandbox.app('GET', `/user/${token}/detail`);
     await sandbox.app('GET', `/operation/${token}?operationId=op_unknown`);
     const all = await page(sandbox, `/launches/${launchId}`);
     expect(all).toContain('100 of 152');
@@ -202,6 +202,82 @@ describe('the inspector', () => {
     expect([...text.matchAll(/aria-label="Check (\w+)"/g)].map(([, name]) => name)).toEqual(['First', 'Second']);
   });
 
+  test('attempts at a call are one line, and polls without news are one', async () => {
+    const sandbox = await startSandbox();
+    const { token, launchId, operationId } = await operation(sandbox, 'Index');
+    const fault = { launchId, endpoint: 'user.detail', effect: { status: 503, retryAfterSeconds: 2 } };
+    await sandbox.control('POST', 'faults', fault);
+    for (let i = 0; i < 2; i++) await sandbox.app('GET', `/user/${token}/detail`);
+    await sandbox.app('GET', `/operation/${token}?operationId=${operationId}`);
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await sandbox.app('GET', `/operation/${token}?operationId=${operationId}`);
+    const text = await page(sandbox, `/launches/${launchId}`);
+    expect(text.match(/<tr id="call-/g)).toHaveLength(3);
+    expect(text).toContain('5 of 5');
+    expect(text).toMatch(/503 \(answer 503, Retry-After 2\), again after 0\.\d s: 200/);
+    expect(text).toMatch(/attempt 1<\/a>/);
+    expect(text).toContain('2 polls without news since');
+  });
+
+  test('a launch runs again with the faults of another, which have not fired yet', async () => {
+    const sandbox = await startSandbox();
+    const { token, launchId } = await sandbox.launch();
+    for (const [endpoint, effect] of [
+      ['user.detail', 'answer 500'],
+      ['upload.chunk', 'cut the connection'],
+    ])
+      await submit(sandbox, `/launches/${launchId}/faults`, [
+        ...([['endpoint', endpoint], ['effect', effect], ['after', '0'], ['times', '2']] as [string, string][]), // oxfmt-ignore
+      ]);
+    await sandbox.app('GET', `/user/${token}/detail`);
+    const text = await page(sandbox, `/launches/${launchId}`);
+    const fields = [
+      ...text.matchAll(/<input type="hidden" name="(appId|userId|renewPolicy|faultsOf)" value="([^"]+)">/g),
+    ];
+    await submit(
+      sandbox,
+      '/marketplace/launch',
+      fields.map(([, name = '', value = '']) => [name, value]),
+    );
+    const [, newest] = /<tr id="(launch_[^"]+)"/.exec(await page(sandbox, '/launches'))!;
+    expect(newest).not.toBe(launchId);
+    const faults = [
+      { endpoint: 'user.detail', effect: { status: 500 }, after: 0, times: 2, fired: 0, launchId: newest },
+      { endpoint: 'upload.chunk', effect: { reset: true }, after: 0, times: 2, fired: 0, launchId: newest },
+    ];
+    expect((await sandbox.control('GET', 'faults')).faults.slice(2)).toMatchObject(faults);
+  });
+
+  test("a fault of the catalog's calls is for every launch", async () => {
+    const sandbox = await startSandbox();
+    const { launchId } = await sandbox.launch();
+    const arm = (endpoint: string) =>
+      submit(sandbox, `/launches/${launchId}/faults`, [
+        ...([['endpoint', endpoint], ['effect', 'answer 500'], ['after', '0'], ['times', '1']] as [string, string][]), // oxfmt-ignore
+      ]);
+    await arm('stac.search');
+    await arm('user.detail');
+    expect((await sandbox.control('GET', 'faults')).faults).toMatchObject([
+      { endpoint: 'stac.search', launchId: null },
+      { endpoint: 'user.detail', launchId },
+    ]);
+    expect(await page(sandbox, `/launches/${launchId}`)).toContain('for every launch');
+  });
+
+  test('two launches side by side: calls and verdicts that differ are marked', async () => {
+    const sandbox = await startSandbox();
+    const first = await operation(sandbox, 'Index');
+    const second = await sandbox.launch();
+    await sandbox.app('GET', `/user/${second.token}/detail`);
+    const text = await page(sandbox, `/launches/${first.launchId}/compare?with=${second.launchId}`);
+    expect(text).toMatch(
+      /class="differs"><td data-label="Call"><code>operation.create<\/code><\/td><td[^>]*>1 ?<\/td><td[^>]*>0/,
+    );
+    expect(text.match(/<svg class="timeline"/g)).toHaveLength(2);
+    expect((await fetch(`${sandbox.url}/launches/${first.launchId}/compare`)).status).toBe(400);
+    expect((await fetch(`${sandbox.url}/launches/${first.launchId}/compare?with=launch_none`)).status).toBe(404);
+  });
+
   test('lanes by operation, and a part of the time alone', async () => {
     const sandbox = await startSandbox();
     const { token, launchId, operationId } = await operation(sandbox, 'First');
@@ -211,7 +287,7 @@ describe('the inspector', () => {
     expect([...text.matchAll(/class="head">([^<]+)</g)].map(([, name]) => name)).toEqual(['First (1)', 'Second (2)']);
     const [, from = ''] = /data-from="([\d.]+)"/.exec(text)!;
     expect(await page(sandbox, `/launches/${launchId}?from=${Number(from) - 10_000}&to=${Number(from) - 1}`)).toContain(
-      '0 of 3 calls are drawn',
+      '0 of 3 calls are in this part',
     );
   });
 });

@@ -238,6 +238,15 @@ function analyses({ steps, client, mayUse }: LaunchPagesOptions) {
   };
 }
 
+/** The platform's page about the request that failed. Null if there is none. */
+function requestPage(
+  { pages }: Pick<WireProfile, 'pages'>,
+  platformUrl: string,
+  requestId: string | null | undefined,
+): string | null {
+  return requestId && pages.request ? platformUrl + pages.request(requestId) : null;
+}
+
 /** Returns the function that collects the data of a run's page. */
 function runPages(
   { store, steps, client, platformUrl, profile }: LaunchPagesOptions,
@@ -253,6 +262,7 @@ function runPages(
     const step = steps.steps.find(({ id }) => id === run.stepId);
     const links = {
       approvals: profile.pages.approvals && platformUrl + profile.pages.approvals,
+      request: requestPage(profile, platformUrl, run.failure?.requestId),
       sources: itemsOf(run.input)
         .slice(0, maxSourceLinks)
         .flatMap(({ collectionId, itemId }) => {

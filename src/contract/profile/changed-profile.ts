@@ -40,6 +40,7 @@ export function wireProfile(given: WireChanges): WireProfile {
     pages: {
       approvals: pages?.approvals === undefined ? assumedProfile.pages.approvals : pages.approvals,
       item: itemPage(pages?.item),
+      request: requestPage(pages),
     },
     limits: { ...assumedProfile.limits, ...defined(changes.limits) },
     severalOutputs: changes.severalOutputs ?? assumedProfile.severalOutputs,
@@ -64,6 +65,13 @@ function itemPage(template: string | null | undefined): WireProfile['pages']['it
   if (template === undefined) return assumedProfile.pages.item;
   if (template === null) return null;
   return (collectionId, itemId) => fillPath(template, { collectionId, itemId });
+}
+
+/** A platform whose pages the profile names has only these. */
+function requestPage(pages: WireChanges['pages']): NonNullable<WireProfile['pages']['request']> | null {
+  if (pages === undefined) return assumedProfile.pages.request ?? null;
+  const { request: template } = pages;
+  return template ? (requestId) => fillPath(template, { requestId }) : null;
 }
 
 interface OfAllCalls {

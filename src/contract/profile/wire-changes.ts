@@ -45,6 +45,11 @@ export const wireChanges = z.strictObject({
         .refine((path) => /:collectionId\b/.test(path) && /:itemId\b/.test(path), 'must hold :collectionId and :itemId')
         .nullable()
         .optional(),
+      request: z
+        .string()
+        .refine((path) => /:requestId\b/.test(path), 'must hold :requestId')
+        .nullable()
+        .optional(),
     })
     .optional(),
   severalOutputs: z.enum(['uploads', 'zip'], 'must be uploads or zip').optional(),
@@ -108,7 +113,7 @@ const formOf = ({ code, path }: { readonly code?: string | undefined; readonly p
 const namesAt: Readonly<Record<string, readonly string[]>> = {
   '': Object.keys(wireChanges.shape).filter((name) => name !== '$schema'),
   calls: wireCallNames,
-  pages: ['approvals', 'item'],
+  pages: ['approvals', 'item', 'request'],
   limits: Object.keys(limits.shape),
   apiKey: ['header', 'prefix'],
   errors: ['fields', 'codes', 'statuses'],

@@ -34,6 +34,8 @@ export interface WireProfile {
   readonly pages: {
     readonly approvals: string | null;
     readonly item: ((collectionId: string, itemId: string) => string) | null;
+    /** A page about a request, by its id in an error. Default: none. */
+    readonly request?: ((requestId: string) => string) | null;
   };
   readonly limits: WireLimits;
   /** Delivery of several outputs of a run: one upload for each, or one zip for all. */
@@ -52,10 +54,11 @@ export const apiKeyHeader = 'X-API-KEY';
 /** @assumed how a launch hands over the token (spec 6 shows no mechanism) */
 export const launchTokenField = 'token';
 
-/** @assumed platform-pages: for people (the spec describes none): where operations are approved, and where an item is shown */
+/** @assumed platform-pages: for people (the spec describes none): where operations are approved, and where an item and a request are shown */
 export const platformPages: WireProfile['pages'] = {
   approvals: '/approvals',
   item: (collectionId, itemId) => `/catalog/${encodeURIComponent(collectionId)}/${encodeURIComponent(itemId)}`,
+  request: (requestId) => `/requests/${encodeURIComponent(requestId)}`,
 };
 
 /** @assumed several-uploads: an approved operation takes several uploads: spec 4.8 shows one */

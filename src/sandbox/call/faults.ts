@@ -45,6 +45,12 @@ export class Faults {
     return armed;
   }
 
+  /** Arms the faults of one launch for another, as if none had fired. */
+  armAgain(ofLaunchId: string, launchId: string): void {
+    const faults = this.list().filter((fault) => fault.launchId === ofLaunchId);
+    for (const { endpoint, effect, after, times } of faults) this.arm({ launchId, endpoint, effect, after, times });
+  }
+
   list(): Fault[] {
     return this.#rows().map(fromRow);
   }

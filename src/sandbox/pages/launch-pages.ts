@@ -15,15 +15,22 @@ import type { Verdict } from '../referee/verdict.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
 import type { UploadSessions } from '../uploads/upload-sessions.ts';
 import { fieldsOf } from '../web/form-body.ts';
-import { invalid, parseValues } from '../web/sandbox-error.ts';
+import { SandboxError, invalid, parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
+import { attemptWords, callRows } from './call-rows.ts';
+import { compareLaunches } from './compare-launches.ts';
 import { pageOf } from './list-page.ts';
 
 const form = urlencoded({ extended: false, limit: '16kb' });
 const launchesPerPage = 50;
 const callsPerPage = 100;
 const maxDrawn = 1_000;
+const isOfLaunch = (endpoint: unknown): boolean => externalAppEndpoints.some((own) => own === endpoint);
+/** Calls that belong to no launch, such as those of the catalog. */
+const endpointsOfAll = endpoints.filter((endpoint) => !isOfLaunch(endpoint));
 const maxOperations = 20;
+/** Launches that the page offers for a comparison, the newest. */
+const maxComparable = 20;
 /** Drawn before a launch began, and after now. */
 const lifeMarginMs = 60_000;
 /** Faults that the page offers to arm. */
@@ -68,7 +75,7 @@ export interface LaunchPagesOptions extends ApprovalOptions {
 
 /** `/launches`: the inspector. Each launch with its calls and what caused them over time, the verdict, and clock and faults at hand. */
 export function launchPages(options: LaunchPagesOptions): Router {
-  const { launches, operations, clock, verdicts, render } = options;
+  const { launches, operations, clock, trace, verdicts, render } = options;
   const router = Router();
   router.get('/launches', async (req, res) => {
     const page = pageOf(req.query, launches.count(), launchesPerPage);
@@ -96,12 +103,30 @@ export function launchPages(options: LaunchPagesOptions): Router {
     render(res, 'inspector', inspectorView(options, launch, asked));
   });
 
+  router.get('/requests/:requestId', (req, res) => {
+    const found = trace.byRequest(req.params.requestId);
+    if (!found) throw new SandboxError('request_not_found');
+    res.redirect(302, `/launches/${found.launchId}?call=${found.id}#pane`);
+  });
+
+  router.get('/launches/:launchId/compare', async (req, res) => {
+    const { with: other } = parseValues(z.object({ with: z.string() }), req.query);
+    const pair = [req.params.launchId, other].map((id) => launches.get(id));
+    await verdicts.read(pair.map(({ id }) => id));
+    render(res, 'compare', {
+      launches: pair.map((launch) => viewLaunch(options, launch)),
+      ...compareLaunches(options, pair),
+    });
+  });
+
   offerControls(router, options);
   return router;
 }
 
 const viewLaunch = ({ apps, users }: Pick<LaunchPagesOptions, 'apps' | 'users'>, launch: Launch) => ({
   id: launch.id,
+  appId: launch.appId,
+  userId: launch.userId,
   app: apps.find(launch.appId)?.name ?? launch.appId,
   user: users.find(launch.userId)?.name ?? launch.userId,
   renewPolicy: launch.renewPolicy,
@@ -156,6 +181,10 @@ function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.out
       tokenEndsAt: iso(tokenEndsAtMs),
       isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
     },
+    comparable: options.launches
+      .listNewest(maxComparable + 1, 0)
+      .filter(({ id }) => id !== launch.id)
+      .map((other) => viewLaunch(options, other)),
     // One minute past each limit.
     windowMinutes: Math.ceil(options.limits.operationWindowMs / 60_000) + 1,
     tokenMinutes: Math.ceil(options.limits.tokenLifetimeMs / 60_000) + 1,
@@ -175,7 +204,15 @@ function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.out
     }),
     drawnCount: drawn.length,
     causes,
-    calls: calls.map(viewCall),
+    rows: callRows(calls.map(viewCall)).map(({ kind, calls: ofRow }) => ({
+      kind,
+      call: ofRow.at(-1),
+      calls: ofRow,
+      words: kind === 'attempts' ? attemptWords(ofRow) : '',
+    })),
+    oldestId: calls.at(-1)?.id ?? null,
+    listedCount: calls.length,
+    mayHaveOlder: calls.length === callsPerPage,
     chosen: chosen && { ...viewCall(chosen), curl: curlOf(options.publicUrl(), chosen) },
     callCount: count,
     total,
@@ -184,7 +221,7 @@ function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.out
       .list()
       .filter(({ launchId }) => launchId === null || launchId === launch.id)
       .map((fault) => ({ ...fault, text: faultText(fault.effect) })),
-    endpoints: externalAppEndpoints,
+    endpoints: { 'Of this launch': externalAppEndpoints, 'Of every launch': endpointsOfAll },
     effects: effects.map(faultText),
   };
 }
@@ -284,7 +321,7 @@ function offerControls(router: Router, options: LaunchPagesOptions): void {
     const { endpoint, effect, after, times } = fieldsOf(req);
     faults.arm(
       parseValues(newFault, {
-        launchId: id,
+        ...(isOfLaunch(endpoint) && { launchId: id }),
         endpoint,
         effect: effects.find((choice) => faultText(choice) === effect),
         after: Number(after),

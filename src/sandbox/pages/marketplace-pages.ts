@@ -1,6 +1,7 @@
 import { parseCookie } from 'cookie';
 import { Router, urlencoded, type Request, type Response } from 'express';
 import { appManifest, launchModes, validationDetails } from '../../contract/index.ts';
+import type { Faults } from '../call/faults.ts';
 import { renewPolicies } from '../identity/launch.ts';
 import { itemOf, newLaunch } from '../marketplace/launches.ts';
 import type { LaunchEvents } from '../marketplace/launch-events.ts';
@@ -34,6 +35,7 @@ export interface MarketplacePagesOptions extends Omit<ApprovalPagesOptions, 'isF
   /** Receives each launch whose app a page of the sandbox shows. */
   readonly onFramed: (launchId: string) => void;
   readonly events: Pick<LaunchEvents, 'has'>;
+  readonly faults: Pick<Faults, 'armAgain'>;
   readonly files: Pick<Files, 'hasDelivered'>;
 }
 
@@ -42,7 +44,7 @@ const firstScene = { collectionId: 'olinda-coast', itemId: 'olinda-landsat7' } a
 
 /** `/`: the registered apps, to be launched as one of the users. `/marketplace/apps`: registering one. `/launches/{id}/frame`: the app with its approvals beside it. */
 export function marketplacePages(options: MarketplacePagesOptions): Router {
-  const { apps, users, launches, operations, trace, verdicts, catalog, events, files, render } = options;
+  const { apps, users, launches, operations, trace, verdicts, catalog, events, faults, files, render } = options;
   const router = Router();
   /** Tokens are in no address of the sandbox: what opens an app waits here for the page that is redirected to. */
   const openings = new Map<string, Opening>();
@@ -97,9 +99,10 @@ export function marketplacePages(options: MarketplacePagesOptions): Router {
 
   router.post('/marketplace/launch', form, (req, res) => {
     const body = fieldsOf(req);
-    const { framed, ...asked } = body;
+    const { framed, faultsOf, ...asked } = body;
     const wanted = parseValues(newLaunch, asked);
     const { launch, app, issued, launchUrl } = launches.create(wanted);
+    if (typeof faultsOf === 'string') faults.armAgain(faultsOf, launch.id);
     res.cookie(actingUserCookie, launch.userId, { httpOnly: true, sameSite: 'lax', path: '/' });
     const isFramed = framed === 'true';
     if (app.launchMode === 'query' && !isFramed) return res.redirect(303, launchUrl);

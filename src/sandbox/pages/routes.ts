@@ -43,7 +43,7 @@ export interface SandboxPagesOptions extends Omit<LaunchPagesOptions, 'render'>,
 /** The platform's calls as the sandbox's own pages make them: whoever may see the pages needs no key. */
 const browserApi = '/browser';
 const isOfPages =
-  /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|reset|docs|browser)(?:\/|$))/;
+  /^\/(?:$|(?:events|marketplace|approvals|catalog|files|inference|launches|requests|reset|docs|browser)(?:\/|$))/;
 /** Answers of these are for programs, whoever asks. */
 const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
 /** Addresses that the pages' own scripts call; their responses are JSON. */

@@ -1,10 +1,12 @@
 import { endpoints } from '../../contract/index.ts';
+import { placeOf, segmentsOf, type Segment } from './time-scale.ts';
+import { isIdlePoll } from './traced-call.ts';
 
 const rowHeight = 20;
 const groupGap = 8;
 const axisHeight = 24;
 const labelWidth = 150;
-const plotWidth = 850;
+const plotWidth = 1_150;
 /** Operations with lanes of their own, the newest; calls of others share one group. */
 const maxGroups = 6;
 
@@ -38,18 +40,20 @@ export interface TimelineOptions {
   readonly operations?: ReadonlyMap<string, string>;
   /** Time span to show, in epoch milliseconds. Default: all. Lanes and the origin of the ticks do not depend on it. */
   readonly window?: { readonly fromMs: number; readonly toMs: number } | undefined;
+  /** Further moments at which something happened, in epoch milliseconds: no pause is drawn short there. Default: none. */
+  readonly alsoMs?: readonly number[];
   /** The calls that have lanes, whichever are shown. Default: those that are. */
   readonly lanesOf?: readonly DrawnCall[];
 }
 
 /**
- * Calls over real time: what caused them on top, then the session's own calls, then those of each operation, a lane for
+ * Calls over real time, with long pauses drawn short: what caused them on top, then the session's own calls, then those of each operation, a lane for
  * each endpoint that was called. Null where there is nothing to draw. Lengths are units of the SVG.
  */
 export function timelineOf(
   calls: readonly DrawnCall[],
   rules: readonly JudgedRule[],
-  { causes = [], operations = new Map(), window, lanesOf = calls }: TimelineOptions = {},
+  { causes = [], operations = new Map(), window, alsoMs = [], lanesOf = calls }: TimelineOptions = {},
 ) {
   if (calls.length === 0 && causes.length === 0 && !window) return null;
   const broken = new Map(
@@ -57,13 +61,17 @@ export function timelineOf(
       violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const)),
     ),
   );
-  const times = [
-    ...calls.flatMap(({ at, durationMs }) => [Date.parse(at), Date.parse(at) + durationMs]),
-    ...causes.map(({ at }) => Date.parse(at)),
-  ];
+  const times = [...calls.flatMap(spanOf), ...causes.map(({ at }) => Date.parse(at))];
   const from = window?.fromMs ?? Math.min(...times);
   const span = Math.max(1_000, (window?.toMs ?? Math.max(...times)) - from);
-  const x = (ms: number) => labelWidth + Math.max(0, Math.min(1, (ms - from) / span)) * plotWidth;
+  const segments = segmentsOf(
+    { fromMs: from, toMs: from + span },
+    [...momentsOf(calls, (id) => broken.has(id)), ...causes.map(({ at }) => Date.parse(at)), ...alsoMs],
+    { x: labelWidth, width: plotWidth },
+  );
+  const x = (ms: number) => placeOf(segments, ms);
+  const isFolded = ({ at }: DrawnCall) =>
+    segments.some((part) => part.isFolded && Date.parse(at) > part.fromMs && Date.parse(at) < part.toMs);
 
   const origin = lanesOf[0] ? Math.min(from, Date.parse(lanesOf[0].at)) : from;
   const groups = groupsOf(lanesOf, operations);
@@ -86,25 +94,59 @@ export function timelineOf(
     y += groupGap;
   }
   const groupKey = keyOf(groups.map(({ key }) => key));
-  const stepMs = stepOf(span);
+  const [parts, folds] = [false, true].map((wanted) => segments.filter((part) => part.isFolded === wanted)) as [
+    Segment[],
+    Segment[],
+  ];
+  const stepMs = stepOf(parts.reduce((sum, part) => sum + part.toMs - part.fromMs, 0));
   return {
     width: labelWidth + plotWidth + 4,
     height: y + axisHeight,
-    plot: { x: labelWidth, width: plotWidth, fromMs: from, spanMs: span },
-    ticks: ticksOf(from - origin, span, stepMs).map((ms) => ({ label: labelOf(ms), x: x(origin + ms) })),
+    plot: { fromMs: from, spanMs: span, segments },
+    folds: folds.map((part) => foldOf(part, calls)),
+    ticks: parts
+      .flatMap(({ fromMs, toMs }) => ticksOf(fromMs - origin, toMs - fromMs, stepMs))
+      .map((ms) => ({ label: labelOf(ms), x: x(origin + ms) }))
+      .map((tick) => (folds.some((part) => isUnder(tick.x, part)) ? { ...tick, label: '' } : tick)),
     stripes: stripes.filter((_, i) => i % 2 === 0),
     lanes,
     causes: causes.map((cause) => ({ ...cause, x: x(Date.parse(cause.at)), y: rowHeight / 2 })),
-    marks: calls.map((call) => ({
-      id: call.id,
-      x: x(Date.parse(call.at)),
-      y: laneOf.get(`${groupKey(call)} ${call.endpoint}`) ?? 0,
-      width: Math.max(4, Math.min(plotWidth, (call.durationMs / span) * plotWidth)),
-      kind: broken.has(call.id) ? 'broken' : !call.delivered ? 'lost' : (call.status ?? 0) >= 400 ? 'refused' : 'fine',
-      isFaulted: call.detail['fault'] !== undefined,
-      title: titleOf(call, Date.parse(call.at) - origin, broken.get(call.id)),
-    })),
+    marks: calls
+      .filter((call) => !isFolded(call))
+      .map((call) => ({
+        id: call.id,
+        x: x(Date.parse(call.at)),
+        y: laneOf.get(`${groupKey(call)} ${call.endpoint}`) ?? 0,
+        width: Math.max(4, x(Date.parse(call.at) + call.durationMs) - x(Date.parse(call.at))),
+        kind: broken.has(call.id)
+          ? 'broken'
+          : !call.delivered
+            ? 'lost'
+            : (call.status ?? 0) >= 400
+              ? 'refused'
+              : 'fine',
+        isFaulted: call.detail['fault'] !== undefined,
+        title: titleOf(call, Date.parse(call.at) - origin, broken.get(call.id)),
+      })),
   };
+}
+
+/** The beginnings and ends of calls that brought news, in epoch milliseconds. `isNews`: true for a call that is news in any case. */
+export const momentsOf = (calls: readonly DrawnCall[], isNews: (id: number) => boolean = () => false): number[] =>
+  calls.filter((call) => isNews(call.id) || !isIdlePoll(call)).flatMap(spanOf);
+
+/** Width of a tick's label. */
+const tickWidth = 46;
+/** True if a label at `x` would lie under the words for a pause. */
+const isUnder = (x: number, pause: Segment): boolean => x > pause.x - tickWidth && x < pause.x + pause.width + 6;
+
+const spanOf = ({ at, durationMs }: DrawnCall): number[] => [Date.parse(at), Date.parse(at) + durationMs];
+
+/** The words for a pause: its length, and the polls in it. */
+function foldOf({ fromMs, toMs, x, width }: Segment, calls: readonly DrawnCall[]) {
+  const polls = calls.filter(({ at }) => Date.parse(at) > fromMs && Date.parse(at) < toMs).length;
+  const length = labelOf(Math.round((toMs - fromMs) / 1_000) * 1_000);
+  return { x, width, label: length, title: `${length}${polls > 0 ? ` with ${polls} polls` : ''} without news` };
 }
 
 const session = 'session';
@@ -156,7 +198,8 @@ function stepOf(spanMs: number): number {
 }
 
 function labelOf(ms: number): string {
-  return ms >= 120_000 && ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1_000} s`;
+  if (ms >= 7_200_000) return `${Math.round(ms / 360_000) / 10} h`;
+  return ms >= 120_000 && (ms % 60_000 === 0 || ms > 600_000) ? `${Math.round(ms / 60_000)} min` : `${ms / 1_000} s`;
 }
 
 function titleOf(

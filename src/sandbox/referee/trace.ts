@@ -267,6 +267,17 @@ export class Trace {
     return { total, calls: rows.map(view) };
   }
 
+  /** The newest call that was answered with this request id. Null if it is not among the newest calls of all launches. */
+  byRequest(requestId: string): { launchId: string; id: number } | null {
+    const row = this.#database
+      .prepare<[number, string], { launchId: string; id: number }>(
+        `select launch_id as launchId, id from (select id, launch_id, response from calls order by id desc limit ?)
+           where json_extract(response, '$.headers."x-request-id"') = ? order by id desc limit 1`,
+      )
+      .get(most.readForText, requestId);
+    return row && row.launchId !== unattributed ? row : null;
+  }
+
   /** Null where there is none of this launch. */
   find(launchId: string, id: number) {
     const row = this.#database

@@ -64,6 +64,18 @@ export const isUpload = ({ endpoint }: OfEndpoint): boolean => endpoint.startsWi
 export const isOk = ({ delivered, status }: Pick<TracedCall, 'delivered' | 'status'>): boolean =>
   delivered && status !== null && status >= 200 && status < 300;
 
+/** True for a poll whose answer said that the operation still waits. */
+export const isIdlePoll = (call: {
+  readonly endpoint: string;
+  readonly status: number | null;
+  readonly delivered: boolean;
+  readonly detail: { readonly operationStatus?: unknown; readonly fault?: unknown };
+}): boolean =>
+  call.endpoint === 'operation.status' &&
+  isOk(call) &&
+  call.detail.operationStatus === 'REQUESTED' &&
+  call.detail.fault === undefined;
+
 export const isRefused = (status: OperationStatus | undefined): boolean =>
   status === 'REJECTED' || status === 'EXPIRED';
 

@@ -15,13 +15,28 @@ function go(changes) {
   refresh();
 }
 
+/** @typedef {{ fromMs: number, toMs: number, x: number, width: number }} Segment part of the time axis, in milliseconds and in the drawing's units */
+
 /**
- * The part of the time that a drawing shows, in milliseconds, and its place in the drawing's units.
+ * The time that a drawing shows, in milliseconds, and the parts of its axis.
  * @param {SVGSVGElement} drawing
  */
 function scaleOf({ dataset }) {
-  const number = (/** @type {string} */ name) => Number(dataset[name]);
-  return { from: number('from'), span: number('span'), x: number('x'), width: number('width') };
+  /** @type {Segment[]} */
+  const segments = JSON.parse(dataset['segments'] ?? '[]');
+  return { from: Number(dataset['from']), span: Number(dataset['span']), segments };
+}
+
+/**
+ * The moment at a place in the drawing's units.
+ * @param {Segment[]} segments
+ * @param {number} x
+ */
+function momentOf(segments, x) {
+  const segment = segments.find((part) => x <= part.x + part.width) ?? segments.at(-1);
+  if (!segment) return 0;
+  const share = segment.width === 0 ? 0 : (x - segment.x) / segment.width;
+  return segment.fromMs + Math.max(0, Math.min(1, share)) * (segment.toMs - segment.fromMs);
 }
 
 document.addEventListener('click', (event) => {
@@ -39,11 +54,11 @@ document.addEventListener('click', (event) => {
     event.preventDefault();
     go({ from: null, to: null });
   } else if (drawing && (zoom || pan)) {
-    const { from, span, x, width } = scaleOf(drawing);
+    const { from, span, segments } = scaleOf(drawing);
     const size = zoom ? Math.max(200, span * Number(zoom)) : span;
     // Around the chosen call, if the drawing shows it.
     const chosen = drawing.querySelector('.chosen');
-    const middle = zoom && chosen ? from + ((Number(chosen.getAttribute('x')) - x) / width) * span : from + span / 2;
+    const middle = zoom && chosen ? momentOf(segments, Number(chosen.getAttribute('x'))) : from + span / 2;
     const start = middle - size / 2 + (pan ? span * Number(pan) : 0);
     go({ from: Math.round(start), to: Math.round(start + size) });
   }
@@ -76,10 +91,11 @@ let begun = null;
  */
 function momentAt(drawing, clientX) {
   const { left, width } = drawing.getBoundingClientRect();
-  const scale = scaleOf(drawing);
+  const { segments } = scaleOf(drawing);
   const units = ((clientX - left) / width) * drawing.viewBox.baseVal.width;
-  const share = Math.max(0, Math.min(1, (units - scale.x) / scale.width));
-  return { x: scale.x + share * scale.width, ms: scale.from + share * scale.span };
+  const [start, end] = [segments[0]?.x ?? 0, (segments.at(-1)?.x ?? 0) + (segments.at(-1)?.width ?? 0)];
+  const x = Math.max(start, Math.min(end, units));
+  return { x, ms: momentOf(segments, x) };
 }
 place.addEventListener('pointerdown', (event) => {
   const drawing = around(event, 'svg.timeline', SVGSVGElement);
