@@ -21,6 +21,15 @@ test('a run whose session has ended offers another launch, and no second try tha
   expect(page).not.toContain('id="retry"');
 });
 
+test('the minutes left to decide do not depend on the clock of the platform', async () => {
+  const { sandbox, session } = await started();
+  await sandbox.control('POST', 'clock', { advanceMs: 50 * 60_000 });
+  const { id } = await session.start(smallRun);
+  await session.waitFor(id, 'AWAITING_APPROVAL');
+  const page = await (await session.get(`runs/${id}`)).text();
+  expect(page).toMatch(/the request expires in (29|30) min/);
+});
+
 test('another failed run offers a second try', async () => {
   const { sandbox, session } = await started();
   const run = await session.start(smallRun);

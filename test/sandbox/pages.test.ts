@@ -1,11 +1,11 @@
 /** The sandbox's pages as they are served, without a browser: lists with pages, decisions at once, what caused a call, folders of scenes. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { landsatFolder, testFolder } from '../support/folders.ts';
 import { geoTiff } from '../support/geotiff.ts';
-import { adminKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { adminKey, apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
 import { search } from '../support/stac.ts';
 import { landsat, needing } from '../support/needs.ts';
 
@@ -264,6 +264,21 @@ describe('the inspector', () => {
     expect(await page(sandbox, `/launches/${launchId}`)).toContain('for every launch');
   });
 
+  test('the list of launches names their newest operation, and shows those of one app', async () => {
+    const sandbox = await startSandbox();
+    await operation(sandbox, 'Index of a coast');
+    const other = { id: 'other', name: 'Other app', launchUrl: 'http://127.0.0.1:9/launch' };
+    await sandbox.control('POST', 'apps', other);
+    const { launchId } = await sandbox.launch({ appId: 'other' });
+    const rows = async (query = '') =>
+      [...(await page(sandbox, `/launches${query}`)).matchAll(/<tr id="(launch_[^"]+)"/g)].map(([, id]) => id);
+    expect(await page(sandbox, '/launches')).toContain('>Index of a coast</span>');
+    expect(await rows()).toHaveLength(2);
+    expect(await rows('?app=other')).toEqual([launchId]);
+    expect(await rows('?app=')).toHaveLength(2);
+    expect(await rows('?app=unknown')).toHaveLength(2);
+  });
+
   test('two launches side by side: calls and verdicts that differ are marked', async () => {
     const sandbox = await startSandbox();
     const first = await operation(sandbox, 'Index');
@@ -289,6 +304,36 @@ describe('the inspector', () => {
     expect(await page(sandbox, `/launches/${launchId}?from=${Number(from) - 10_000}&to=${Number(from) - 1}`)).toContain(
       '0 of 3 calls are in this part',
     );
+  });
+});
+
+describe('the list of files', () => {
+  test('is filtered by a part of the name, the source type and the status', async () => {
+    const sandbox = await startSandbox();
+    const upload = async (name: string, sourceType: string, bytes: Buffer) => {
+      const body = new FormData();
+      body.append('file', new Blob([new Uint8Array(bytes)]), name);
+      await sandbox.request('POST', `/public/file/upload?sourceType=${sourceType}`, { body, headers: { 'x-api-key': apiKey } }); // oxfmt-ignore
+    };
+    const raster = geoTiff({ width: 8, height: 8, value: (x) => x });
+    await upload('Heights of 100%.tif', 'HEIGHTMAP', raster);
+    await upload('bands.tif', 'MULTISPECTRAL', raster);
+    await upload('broken.tif', 'MULTISPECTRAL', Buffer.from('II*\0 and nothing more'));
+    const names = async (query: string) =>
+      [...(await page(sandbox, `/files?${query}`)).matchAll(/<span class="name" title="([^"]+)"/g)].map(
+        ([, name]) => name,
+      );
+    await vi.waitFor(async () => expect(await names('status=COMPLETED')).toHaveLength(2), { timeout: 60_000 });
+    await vi.waitFor(async () => expect(await names('status=FAILED')).toEqual(['broken.tif']), { timeout: 60_000 });
+    expect(await names('')).toEqual(['broken.tif', 'bands.tif', 'Heights of 100%.tif']);
+    expect(await names('text=HEIGHTS')).toEqual(['Heights of 100%.tif']);
+    expect(await names('text=%25')).toEqual(['Heights of 100%.tif']);
+    expect(await names('sourceType=MULTISPECTRAL&status=COMPLETED')).toEqual(['bands.tif']);
+    expect(await names('text=&sourceType=&status=')).toHaveLength(3);
+    expect(await names('status=nonsense')).toHaveLength(3);
+    const none = await page(sandbox, '/files?text=nothing');
+    expect(none).toContain('No file fits.');
+    expect(none).toContain('<a href="/files">Clear</a>');
   });
 });
 

@@ -114,13 +114,13 @@ export class Launches {
     return fromRow(row);
   }
 
-  /** Newest first. */
-  listNewest(limit: number, skip = 0): Launch[] {
+  /** Newest first. `appId`: launches of this app. Default: of all apps. */
+  listNewest(limit: number, skip = 0, appId: string | null = null): Launch[] {
     return this.#database
-      .prepare<[number, number], LaunchRow>(
-        'select * from launches order by created_at desc, rowid desc limit ? offset ?',
+      .prepare<[{ appId: string | null; limit: number; skip: number }], LaunchRow>(
+        'select * from launches where @appId is null or app_id = @appId order by created_at desc, rowid desc limit @limit offset @skip',
       )
-      .all(limit, skip)
+      .all({ appId, limit, skip })
       .map(fromRow);
   }
 
@@ -134,9 +134,9 @@ export class Launches {
     return row ? fromRow(row) : null;
   }
 
-  /** Counts all launches. */
-  count(): number {
-    return countOf(this.#database, 'select count(*) from launches');
+  /** Default: counts the launches of all apps. */
+  count(appId: string | null = null): number {
+    return countOf(this.#database, 'select count(*) from launches where @appId is null or app_id = @appId', { appId });
   }
 
   /** Ends a launch: all its tokens are revoked. */

@@ -1,6 +1,7 @@
 import { Router } from 'express';
+import * as z from 'zod';
 import { classesOfLabels, legendName } from '../../raster/index.ts';
-import { sourceTypes } from '../../contract/index.ts';
+import { fileStatuses, sourceTypes } from '../../contract/index.ts';
 import { iso } from '../clock.ts';
 import type { FileRecord, Files } from '../uploads/files.ts';
 import type { InferenceJobs } from '../inference/inference-jobs.ts';
@@ -12,9 +13,15 @@ import { sendUntrusted } from '../web/untrusted-content.ts';
 import type { Catalog } from '../stac/catalog.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
 import { viewItem } from './catalog-browser.ts';
-import { pageOf } from './list-page.ts';
+import { pageOf, withoutEmpty } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
+/** Query of the list of files. */
+const filesQuery = z.object({
+  text: z.string().max(200).optional(),
+  sourceType: z.enum(sourceTypes).optional(),
+  status: z.enum(fileStatuses).optional(),
+});
 const maxShown = 100;
 const filesPerPage = 50;
 /** Files that are told to be no input for a model. */
@@ -78,9 +85,11 @@ export function filePages({
     };
   };
   router.get('/files', (req, res) => {
-    const page = pageOf(req.query, files.count(), filesPerPage);
-    const shown = files.listNewest(page.size, page.skip).map(viewFile);
-    render(res, 'files', { files: shown, page, sourceTypes, uninspected });
+    // The page ignores an invalid query from a hand-made address.
+    const asked = filesQuery.safeParse(withoutEmpty(req.query)).data ?? {};
+    const page = pageOf(req.query, files.count(asked), filesPerPage);
+    const shown = files.listNewest(page.size, page.skip, asked).map(viewFile);
+    render(res, 'files', { files: shown, page, sourceTypes, statuses: fileStatuses, asked, uninspected });
   });
   router.get('/inference', (req, res) => {
     const named = (id: string) => files.find(id)?.originalName ?? id;

@@ -19,7 +19,7 @@ import { SandboxError, invalid, parseValues } from '../web/sandbox-error.ts';
 import { viewOperation, type ApprovalOptions } from './approval-pages.ts';
 import { attemptWords, callRows } from './call-rows.ts';
 import { compareLaunches } from './compare-launches.ts';
-import { pageOf } from './list-page.ts';
+import { pageOf, withoutEmpty } from './list-page.ts';
 
 const form = urlencoded({ extended: false, limit: '16kb' });
 const launchesPerPage = 50;
@@ -78,8 +78,10 @@ export function launchPages(options: LaunchPagesOptions): Router {
   const { launches, operations, clock, trace, verdicts, render } = options;
   const router = Router();
   router.get('/launches', async (req, res) => {
-    const page = pageOf(req.query, launches.count(), launchesPerPage);
-    const newest = launches.listNewest(page.size, page.skip);
+    const { app } = withoutEmpty(req.query);
+    const appId = options.apps.list().find(({ id }) => id === app)?.id ?? null;
+    const page = pageOf(req.query, launches.count(appId), launchesPerPage);
+    const newest = launches.listNewest(page.size, page.skip, appId);
     await verdicts.read(newest.map(({ id }) => id));
     const shown = newest.map((launch) => {
       const { verdict, count } = verdicts.of(launch.id);
@@ -88,18 +90,17 @@ export function launchPages(options: LaunchPagesOptions): Router {
         calls: count,
         verdict: viewVerdict(verdict),
         status: operations.latestOf(launch.id)?.status ?? null,
+        operation: options.redact(operations.latestOf(launch.id)?.name ?? null),
       };
     });
-    render(res, 'launches', { launches: shown, page, now: iso(clock.now()) });
+    render(res, 'launches', { launches: shown, page, appId, apps: options.apps.list(), now: iso(clock.now()) });
   });
 
   router.get('/launches/:launchId', async (req, res) => {
     const launch = launches.get(req.params.launchId);
     await verdicts.read([launch.id]);
     // The page ignores an invalid query from a hand-made address.
-    const asked =
-      inspectorQuery.safeParse(Object.fromEntries(Object.entries(req.query).filter(([, value]) => value !== '')))
-        .data ?? {};
+    const asked = inspectorQuery.safeParse(withoutEmpty(req.query)).data ?? {};
     render(res, 'inspector', inspectorView(options, launch, asked));
   });
 

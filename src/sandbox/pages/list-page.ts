@@ -8,6 +8,10 @@ export interface ListPage {
   readonly last: number;
 }
 
+/** A query without the fields that a form has sent empty. */
+export const withoutEmpty = (query: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
+
 /** By `page` of the query; what is no page is the first or the last. */
 export function pageOf(query: Readonly<Record<string, unknown>>, total: number, size: number): ListPage {
   const last = Math.max(1, Math.ceil(total / size));

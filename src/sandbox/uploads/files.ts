@@ -42,6 +42,18 @@ export interface NewFile {
   readonly properties: FileProperties;
 }
 
+/** Files of a list. A field that is absent filters nothing. */
+export interface FileFilter {
+  /** Part of the name or the id, in any case. */
+  readonly text?: string | undefined;
+  readonly sourceType?: SourceType | undefined;
+  readonly status?: FileStatus | undefined;
+}
+
+const fitsFilter = `(@text is null or instr(lower(original_name || ' ' || id), lower(@text)) > 0)
+  and (@sourceType is null or source_type = @sourceType) and (@status is null or status = @status)`;
+const boundFilter = ({ text = null, sourceType = null, status = null }: { readonly [Name in keyof FileFilter]?: FileFilter[Name] | null }) => ({ text, sourceType, status }); // oxfmt-ignore
+
 interface FileRow {
   id: string;
   user_id: string;
@@ -114,21 +126,23 @@ export class Files {
   }
 
   /** Newest first. */
-  listNewest(limit: number, skip = 0): FileRecord[] {
+  listNewest(limit: number, skip = 0, filter: FileFilter = {}): FileRecord[] {
     return this.#database
-      .prepare<[number, number], FileRow>('select * from files order by created_at desc, rowid desc limit ? offset ?')
-      .all(limit, skip)
+      .prepare<[ReturnType<typeof boundFilter> & { limit: number; skip: number }], FileRow>(
+        `select * from files where ${fitsFilter} order by created_at desc, rowid desc limit @limit offset @skip`,
+      )
+      .all({ ...boundFilter(filter), limit, skip })
       .map(fromRow);
   }
 
-  /** Counts all files. */
   /** True if an app has delivered a file. */
   hasDelivered(): boolean {
     return this.#database.prepare('select 1 from files where launch_id is not null limit 1').get() !== undefined;
   }
 
-  count(): number {
-    return countOf(this.#database, 'select count(*) from files');
+  /** Default: counts all files. */
+  count(filter: FileFilter = {}): number {
+    return countOf(this.#database, `select count(*) from files where ${fitsFilter}`, boundFilter(filter));
   }
 
   /** Together with `alsoCommit`. */

@@ -198,6 +198,8 @@ inputOf('folder').addEventListener('change', async () => {
 });
 form.addEventListener('submit', (event) => event.preventDefault());
 inputOf('file').addEventListener('change', () => take(chosenIn(inputOf('file'))));
+// The place for files is folded while there is a list.
+addEventListener('dragenter', () => (byId('upload-place', HTMLDetailsElement).open = true));
 for (const kind of /** @type {const} */ (['dragover', 'dragleave', 'drop'])) {
   drop.addEventListener(kind, (event) => {
     event.preventDefault();

@@ -1,3 +1,4 @@
+import type { CreatedOperation } from '../../../contract/index.ts';
 import { operationOf } from '../operation-request.ts';
 import { commitTransition } from './retry.ts';
 import type { Stage } from './stage.ts';
@@ -9,12 +10,17 @@ import type { Stage } from './stage.ts';
 export const askForApproval: Stage = async (run, context) => {
   const operation = run.operation ?? operationOf(context.steps.find(run.stepId), run);
   const created = await context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context);
-  const expiresAtMs =
-    created.expiresAt === undefined
-      ? context.now() + context.settings.limits.operationWindowMs
-      : Date.parse(created.expiresAt);
+  const expiresAtMs = expiryOf(created, context.now(), context.settings.limits.operationWindowMs);
   return commitTransition(context, run, 'AWAITING_APPROVAL', {
     operationId: created.operationId,
     operationExpiresAtMs: expiresAtMs,
   });
 };
+
+/** The end of the operation's window by this machine's clock. The platform's clock may show another time, so only the length of the window counts. */
+function expiryOf({ createdAt, expiresAt }: CreatedOperation, nowMs: number, assumedWindowMs: number): number {
+  if (expiresAt === undefined) return nowMs + assumedWindowMs;
+  return createdAt === undefined
+    ? Date.parse(expiresAt)
+    : nowMs + Math.max(0, Date.parse(expiresAt) - Date.parse(createdAt));
+}
