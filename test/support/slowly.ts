@@ -1,11 +1,19 @@
 /** Fakes that answer with a delay, as real services do, so that tests meet races between two awaits. */
+import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
 /** Maximum number of turns of the event loop before the work of a call, and again after it. */
 const mostTurns = 4;
 
-/** State of the random numbers of this process. The nightly job sets another `FAKE_SEED` each time. */
-let state = Number(process.env['FAKE_SEED'] ?? 1);
+/** The nightly job sets another number each time. */
+const seed = process.env['FAKE_SEED'] ?? '1';
+/** State of the random numbers. */
+let state = 0;
+
+/** Begins the delays again, the same for each run of a file of tests, whatever ran before it in this process. */
+export function restartTurns(file: string): void {
+  state = createHash('sha256').update(`${seed} ${file}`).digest().readUInt32LE();
+}
 
 function turns(): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
