@@ -2,7 +2,7 @@
 import { mkdir, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { planTiles } from '../../src/app/processing/tiles.ts';
+import { planTiles } from '../../src/app/processing/plan-tiles.ts';
 import { createLocalExecutor } from '../../src/app/processing/local-executor.ts';
 import { RunReleased, type ExecutorTask, type StepExecutor } from '../../src/app/processing/step-executor.ts';
 import { ChildJobError } from '../../src/child/index.ts';

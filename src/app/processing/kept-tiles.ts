@@ -6,7 +6,8 @@ import * as z from 'zod';
 import type { FileDigests } from '../../child/index.ts';
 import { codeOf, removeFolder } from '../../files/index.ts';
 import { requireDigest } from './take-outputs.ts';
-import type { FinishedTile, Tile } from './tiles.ts';
+import type { Tile } from './plan-tiles.ts';
+import type { StepUsage } from './step-executor.ts';
 
 const recordName = 'tile.json';
 /** Folder of an attempt's tiles, below the attempt's own. */
@@ -21,6 +22,13 @@ const tileRecord = z.strictObject({
   usage: z.strictObject({ cpuSeconds: z.number(), peakMemoryBytes: z.number(), place: z.string() }),
 });
 type TileRecord = z.output<typeof tileRecord>;
+
+/** A tile that was computed, and what that took. */
+export interface FinishedTile {
+  /** Its files, by their names. */
+  readonly paths: ReadonlyMap<string, string>;
+  readonly usage: StepUsage;
+}
 
 export interface KeptTilesOptions {
   /** Folder of this attempt. The folders beside it belong to other attempts at the same run. */

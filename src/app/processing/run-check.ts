@@ -8,7 +8,8 @@ import { incompatibilityReason } from './fit.ts';
 import { factsOfFiles, factsOfItems, factsOfSynthetic, requireBands, type InputFacts } from './input-facts.ts';
 import type { PlatformInput } from './platform-input.ts';
 import { chosenInputs, findFiles, InputError, kindOf, type ChosenInput, type RunInput } from './run-input.ts';
-import { canBeTiled, type RasterSize } from './tiles.ts';
+import type { RasterSize } from './plan-tiles.ts';
+import { canBeTiled } from './tiles.ts';
 import { checkParameters, type StepParameters } from './step-parameters.ts';
 import { subjectOf } from './subject.ts';
 

@@ -26,7 +26,8 @@ import type { RunInput } from './run-input.ts';
 import type { ExecutedStep, ExecutorOptions, ExecutorTask, StepExecutor, StepUsage } from './step-executor.ts';
 import type { StepParameters } from './step-parameters.ts';
 import { answered, requireDigest, takeOutputs, type RunOutput } from './take-outputs.ts';
-import { canBeTiled, planTiles, runTiles, sumOfUsages, type RasterSize, type Tile } from './tiles.ts';
+import { planTiles, type RasterSize, type Tile } from './plan-tiles.ts';
+import { canBeTiled, runTiles, sumOfUsages } from './tiles.ts';
 import type { WorkSpace } from './work-space.ts';
 
 export interface StepOutputs {

@@ -4,44 +4,14 @@ import { ChildJobError } from '../../child/index.ts';
 import { removeFolder } from '../../files/index.ts';
 import { isCommand } from '../../steps/command.ts';
 import type { AnyStep } from '../../steps/step.ts';
-import { partFolder, type KeptTiles } from './kept-tiles.ts';
+import { partFolder, type FinishedTile, type KeptTiles } from './kept-tiles.ts';
+import type { Tile } from './plan-tiles.ts';
 import type { ExecutedStep, StepUsage } from './step-executor.ts';
 import { moveOutputs, requireOutputs } from './take-outputs.ts';
 
-/** Size of a raster in pixels. */
-export interface RasterSize {
-  readonly width: number;
-  readonly height: number;
-}
-
-/** Rows of a raster that one job computes. */
-export interface Tile {
-  readonly number: number;
-  readonly from: number;
-  /** Row after the last one. Null: to the end of the raster, whatever its height. */
-  readonly to: number | null;
-}
-
-/** Rows of blocks of the outputs (`writePixels`). A tile is whole rows of them. */
-const blockRows = 512;
-/** A raster is cut if it has more pixels than this number of tiles. */
-const leastTiles = 4;
 /** Attempts at one tile whose executor was lost. */
 const maxAttempts = 4;
 const pauseMs = 1_000;
-
-/** Cuts a raster into tiles of at most `tilePixels`, but whole rows of blocks. Empty if it is too small for that. */
-export function planTiles({ width, height }: RasterSize, tilePixels: number): Tile[] {
-  if (width * height <= leastTiles * tilePixels) return [];
-  const rows = Math.max(1, Math.floor(tilePixels / width / blockRows)) * blockRows;
-  const count = Math.ceil(height / rows);
-  if (count < 2) return [];
-  return Array.from({ length: count }, (_, number) => ({
-    number,
-    from: number * rows,
-    to: number === count - 1 ? null : (number + 1) * rows,
-  }));
-}
 
 /** True if several jobs can compute the rows of the step's outputs. A program computes all of them. */
 export const canBeTiled = (step: AnyStep): boolean => step.isTiled === true && !isCommand(step);
@@ -50,11 +20,6 @@ export const canBeTiled = (step: AnyStep): boolean => step.isTiled === true && !
 export interface TilePart {
   readonly from: number;
   readonly paths: ReadonlyMap<string, string>;
-}
-
-/** A tile that was computed, and what that took. */
-export interface FinishedTile extends Pick<TilePart, 'paths'> {
-  readonly usage: StepUsage;
 }
 
 export interface TilesOptions {

@@ -3,7 +3,7 @@ import type { OperationRequest } from '../../contract/index.ts';
 import type { OutputSummary, RunResult } from '../processing/output-summary.ts';
 import type { Provenance } from '../processing/provenance.ts';
 import type { RunOutput } from '../processing/take-outputs.ts';
-import type { RasterSize } from '../processing/tiles.ts';
+import type { RasterSize } from '../processing/plan-tiles.ts';
 import type { RunInput } from '../processing/run-input.ts';
 import type { StepEstimate } from '../../steps/step.ts';
 import type { StepParameters } from '../processing/step-parameters.ts';

@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { KitError, type OperationStatus } from '../../contract/index.ts';
 import { faultText, type newFault } from '../../sandbox/call/fault.ts';
 import { spanText } from '../../sandbox/marketplace/launch-events.ts';
+import { isComplete } from '../../sandbox/referee/traced-call.ts';
 import type { AppUnderTest } from './app-under-test.ts';
 import { isBusy, loadText, type MachineLoad } from './machine.ts';
 import { sandboxCall, type SandboxAddress, type SandboxAnswer } from '../../testing/sandbox-call.ts';
@@ -143,8 +144,7 @@ export class WatchedLaunch {
     await this.#until(
       'the app delivered no file',
       () => this.calls(),
-      (calls) =>
-        calls.some(({ endpoint, delivered, status }) => endpoint === 'upload.complete' && delivered && status === 200),
+      (calls) => calls.some((call) => isComplete(call) && call.delivered && call.status === 200),
     );
   }
 
@@ -233,9 +233,7 @@ export class WatchedLaunch {
     const operations = new Set(ofLaunch.flatMap(({ detail }) => detail['operationId'] ?? []));
     const several =
       operations.size > 1 ? `; it has ${operations.size} operations, and the plan approves or rejects the last` : '';
-    const isOpen =
-      calls.some(({ endpoint }) => endpoint === 'upload.chunk') &&
-      calls.every(({ endpoint }) => endpoint !== 'upload.complete');
+    const isOpen = calls.some(({ endpoint }) => endpoint === 'upload.chunk') && !calls.some(isComplete);
     return `; its last call was ${last.endpoint}, ${answer}${isOpen ? ', and it did not complete its upload' : ''}${several}`;
   }
 }

@@ -124,7 +124,7 @@ export class UploadEngine {
     }
   }
 
-  /** Completes an upload (step 7 of spec 4.8, completeUpload of 4.4). Again after success: the same file. */
+  /** Completes an upload (step 7 of spec 4.8). Again after success: the same file. */
   complete(
     request: CompleteUploadRequest,
     userOf: (session: UploadSession) => string,
