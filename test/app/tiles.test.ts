@@ -1,7 +1,7 @@
 /** A run that is cut into tiles has the same bytes as in one piece, on every executor. A lost tile is computed again, and no other. */
 import { mkdir, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { planTiles } from '../../src/app/processing/plan-tiles.ts';
 import { createLocalExecutor } from '../../src/app/processing/local-executor.ts';
 import { RunReleased, type ExecutorTask, type StepExecutor } from '../../src/app/processing/step-executor.ts';
@@ -300,6 +300,28 @@ describe('another attempt at the run', () => {
     await (state === 'gone' ? rm(record) : truncate(record, 20));
     expect((await attempt(2).outputs).equals(await (onePiece ??= inOnePiece()))).toBe(true);
     expect(computed.toSorted()).toEqual([0, 1, 2]);
+  });
+
+  test('has the tiles at once, so that tidying of earlier folders and another interruption lose none', async () => {
+    const { attempt, computed, tiles } = await interrupted();
+    const stop = new AbortController();
+    const second = attempt(2, stop.signal).outputs;
+    // Before anything is computed: a real input is fetched for minutes.
+    await vi.waitFor(() => readdir(join(tiles, '..', '..', '2', 'tiles')), { timeout: 60_000, interval: 1 });
+    stop.abort(new RunReleased('the worker is stopping'));
+    await expect(second).rejects.toThrow('the worker is stopping');
+    await rm(join(tiles, '..'), { recursive: true });
+    await attempt(3).outputs;
+    expect(computed.filter((number) => number < 2)).toEqual([]);
+  });
+
+  test('takes no tile of a later attempt, whose owner needs it', async () => {
+    const { attempt, computed } = await interrupted();
+    await attempt(0).outputs;
+    expect(computed.toSorted()).toEqual([0, 1, 2]);
+    computed.splice(0);
+    await attempt(2).outputs;
+    expect(computed).toEqual([2]);
   });
 
   test('takes no tile that was computed with other parameters', async () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import type { FileDigests } from '../../child/index.ts';
@@ -31,7 +31,7 @@ export interface FinishedTile {
 }
 
 export interface KeptTilesOptions {
-  /** Folder of this attempt. The folders beside it belong to other attempts at the same run. */
+  /** Folder of this attempt. */
   readonly workFolder: string;
   /** Everything that the pixels of all tiles depend on: code, parameters, inputs with their digests. */
   readonly of: () => Promise<unknown>;
@@ -39,7 +39,27 @@ export interface KeptTilesOptions {
 }
 
 /**
- * Finished tiles of a run on this machine. An attempt takes those of earlier attempts, if they were computed by the same code from
+ * Moves the finished tiles of earlier attempts at a run into the folder of this attempt, the first act of an attempt: what lies in
+ * other folders is removed at any time. Nothing is read yet. `workFolder`: its name is the number of the claim, as `WorkFolders` gives it.
+ */
+export async function bringEarlierTiles(workFolder: string): Promise<void> {
+  const own = Number(basename(workFolder));
+  const attempts = (await namesIn(dirname(workFolder))).filter((name) => Number(name) < own);
+  for (const attempt of attempts.toSorted((a, b) => Number(b) - Number(a))) {
+    const from = join(dirname(workFolder), attempt, tilesFolder);
+    for (const tile of await namesIn(from)) {
+      if (!(await namesIn(join(from, tile))).includes(recordName)) continue;
+      await mkdir(join(workFolder, tilesFolder), { recursive: true });
+      // Tidying may remove it at this moment, and a later attempt may have finished the same tile.
+      await rename(join(from, tile), join(workFolder, tilesFolder, tile)).catch(() => {});
+    }
+  }
+}
+
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+
+/**
+ * Finished tiles of a run on this machine. An attempt uses those of earlier attempts, if they were computed by the same code from
  * the same inputs and their files are as they were left. So a restart computes only the tiles that were not finished.
  */
 export class KeptTiles {
@@ -54,31 +74,25 @@ export class KeptTiles {
     return join(this.#options.workFolder, tilesFolder, String(number));
   }
 
-  /** Moves the finished ones of these tiles from the folders of earlier attempts into this attempt's. */
-  async take(tiles: readonly Tile[]): Promise<Map<Tile, FinishedTile>> {
+  /** Returns the tiles that earlier attempts have finished, and removes those that are not the same. Rejects with the signal's reason. */
+  async take(tiles: readonly Tile[], signal: AbortSignal): Promise<Map<Tile, FinishedTile>> {
     const taken = new Map<Tile, FinishedTile>();
-    for (const attempt of await this.#attempts()) {
-      for (const tile of tiles) {
-        const finished = taken.has(tile) ? null : await this.#takeFrom(join(attempt, tilesFolder), tile);
-        if (finished) taken.set(tile, finished);
-      }
+    for (const tile of tiles) {
+      signal.throwIfAborted();
+      const finished = await this.#verified(tile);
+      if (finished) taken.set(tile, finished);
+      else await removeFolder(this.folderOf(tile));
     }
     return taken;
   }
 
-  async #takeFrom(folder: string, tile: Tile): Promise<FinishedTile | null> {
-    const earlier = join(folder, String(tile.number));
-    const record = await readRecord(earlier);
+  async #verified(tile: Tile): Promise<FinishedTile | null> {
+    const folder = this.folderOf(tile);
+    const record = await readRecord(folder);
     if (!record || record.job !== (await this.#hashOf(tile))) return null;
-    const own = this.folderOf(tile);
-    const paths = new Map(Object.keys(record.files).map((name) => [name, join(own, partFolder, name)]));
-    // Whoever tidies the earlier attempt may remove it at this moment.
-    const measured = await moved(earlier, own)
-      .then(() => this.#measure(paths))
-      .catch(() => null);
-    if (isDeepStrictEqual(measured, record.files)) return { paths, usage: record.usage };
-    await removeFolder(own);
-    return null;
+    const paths = new Map(Object.keys(record.files).map((name) => [name, join(folder, partFolder, name)]));
+    const measured = await this.#measure(paths).catch(() => null);
+    return isDeepStrictEqual(measured, record.files) ? { paths, usage: record.usage } : null;
   }
 
   /**
@@ -106,17 +120,6 @@ export class KeptTiles {
       .update(job)
       .digest('hex');
   }
-
-  async #attempts(): Promise<string[]> {
-    const { workFolder } = this.#options;
-    const names = await readdir(dirname(workFolder)).catch(() => []);
-    return names.map((name) => join(dirname(workFolder), name)).filter((folder) => folder !== workFolder);
-  }
-}
-
-async function moved(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true });
-  await rename(from, to);
 }
 
 /** Null if the tile was not finished, or if the record is from another release. */

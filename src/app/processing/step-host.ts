@@ -6,7 +6,7 @@ import { FairQueue, runInChild } from '../../child/index.ts';
 import { codeOf, removeFolder } from '../../files/index.ts';
 import type { AnyStep } from '../../steps/step.ts';
 import { sourceFetcher } from './fetch-sources.ts';
-import { tilesFolder } from './kept-tiles.ts';
+import { bringEarlierTiles, tilesFolder } from './kept-tiles.ts';
 import { runCheck, type CheckedStep, type RunCheckOptions } from './run-check.ts';
 import { chosenInputs, type RunInput } from './run-input.ts';
 import { checkParameters } from './step-parameters.ts';
@@ -72,6 +72,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
       const parameters = checkParameters(step, task.parameters);
       const inputFolder = join(task.workFolder, 'input');
       await removeFolder(task.workFolder);
+      if (task.run) await bringEarlierTiles(task.workFolder);
       const isFetched = chosenInputs(step, task.input).some(({ source }) => source.type === 'platform');
       let used = ['input', 'step', 'services', tilesFolder];
       const work = async () => {
@@ -94,7 +95,7 @@ export function createStepHost(options: StepHostOptions): StepHost {
           });
         } catch (error) {
           // The next attempt at the run takes the finished tiles, unless they take the room that it needs.
-          if (task.run && !isForWantOfRoom(error)) used = used.filter((name) => name !== tilesFolder);
+          if (task.run && !isDiskFull(error)) used = used.filter((name) => name !== tilesFolder);
           throw error;
         } finally {
           await Promise.all(used.map((name) => removeFolder(join(task.workFolder, name))));
@@ -105,8 +106,8 @@ export function createStepHost(options: StepHostOptions): StepHost {
   };
 }
 
-/** True for an error of a disk that has too little room. */
-const isForWantOfRoom = (error: unknown): boolean =>
+/** True if a disk, or the part of it for work folders, is full. */
+const isDiskFull = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'disk_full', 'job_disk_exceeded', 'work_disk_full'].includes(codeOf(error) ?? '');
 
 /** Finds a step of the app. Throws `KitError` (`unknown_step`), with the step that was meant if a name is close. */

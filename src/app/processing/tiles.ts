@@ -69,7 +69,7 @@ export async function runTiles(
       }
     }
   };
-  const finished = await kept.take(tiles);
+  const finished = await kept.take(tiles, either);
   for (const { number } of finished.keys()) show(number, 'd');
   const part = async (tile: Tile) => {
     const { paths, usage } = finished.get(tile) ?? (await compute(tile));
