@@ -67,7 +67,7 @@ function withoutBands(dataset: gdal.Dataset): string {
   );
   if (names.length === 0) return 'the file holds no raster band';
   const shown = names.length > mostNames ? [...names.slice(0, mostNames), '...'] : names;
-  return `the file holds several rasters (${shown.join(', ')}): write one of them to a file of its own first, for example by gdal_translate NETCDF:"file.nc":${names[0]} one.tif`;
+  return `the file holds several rasters (${shown.join(', ')}): write one of them to a file of its own first, for example by gdal_translate ${dataset.driver.description === 'netCDF' ? 'NETCDF' : dataset.driver.description}:"FILE":${names[0]} one.tif`;
 }
 
 /** Metadata by which GDAL finds overviews and coordinates in other datasets, of any driver, as soon as pixels are read. netCDF makes the second of its own variables. */

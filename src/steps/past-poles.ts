@@ -60,8 +60,11 @@ function ownExtent(sources: readonly Source[], perTargetUnit: number, pixelSize?
     return { west: Math.min(x, otherX), east: Math.max(x, otherX), south: Math.min(y, otherY), north: Math.max(y, otherY), size }; // oxfmt-ignore
   });
   if (!boxes.every((box) => box !== null)) return [];
-  const [west, south] = [Math.min(...boxes.map((box) => box.west)), Math.min(...boxes.map((box) => box.south))];
-  const [east, north] = [Math.max(...boxes.map((box) => box.east)), Math.max(...boxes.map((box) => box.north))];
+  // With larger pixels, the last row would lie past the pole as a whole.
+  const most = pixelSize === undefined ? Infinity : 90 / perTargetUnit + pixelSize / 2;
+  const [west, east] = [Math.min(...boxes.map((box) => box.west)), Math.max(...boxes.map((box) => box.east))];
+  const south = Math.max(-most, Math.min(...boxes.map((box) => box.south)));
+  const north = Math.min(most, Math.max(...boxes.map((box) => box.north)));
   const [width, height] = [0, 1].map((side) => pixelSize ?? Math.min(...boxes.map(({ size }) => size[side]!)));
   return ['-te', west, south, east, north, '-tr', width!, height!].map(String);
 }

@@ -35,6 +35,7 @@ import {
   withDescriptions,
 } from './wide-copy.ts';
 import { integerRanges } from '../raster/integer-types.ts';
+import { rasterBudget } from '../raster/open-raster.ts';
 import { statisticsOf } from '../raster/statistics.ts';
 
 type Job = Pick<StepJob<never>, 'workFolder' | 'signal'>;
@@ -80,8 +81,11 @@ const selectingMethods: ReadonlySet<string> = new Set(['near', 'nearest', 'mode'
 /** Resampling methods that give a wrong result for stored numbers with an offset. */
 const summingMethods: ReadonlySet<string> = new Set(['sum', 'rms']);
 
-/** Methods that depend on the order of values, with the one that a negative scale turns them into. */
-const oppositeMethods: Readonly<Record<string, string>> = { min: 'max', max: 'min', q1: 'q3', q3: 'q1' };
+/** The method of stored numbers that gives the least or the largest value, if the scale is negative. */
+const oppositeMethods: Readonly<Record<string, string>> = { min: 'max', max: 'min' };
+
+/** Methods without an opposite: GDAL rounds the rank of a quartile down. */
+const rankMethods: ReadonlySet<string> = new Set(['q1', 'med', 'q3', 'rms']);
 
 /**
  * The arguments of a warp of stored numbers that gives what the resampling gives of values. Throws `KitError` (`scaled_values`) if there
@@ -89,10 +93,12 @@ const oppositeMethods: Readonly<Record<string, string>> = { min: 'max', max: 'mi
  */
 export function argumentsForStored(
   args: readonly (string | number)[],
+  { dataset, bands }: WarpSource,
   scales: readonly ValueScale[],
 ): readonly (string | number)[] {
   const method = methodOf(args);
-  const isNegative = scales.map(({ factor }) => factor < 0);
+  const alpha = alphaOf(dataset)?.id;
+  const isNegative = scales.filter((_, i) => bands[i]?.band.id !== alpha).map(({ factor }) => factor < 0);
   const refuse = (scale: string) => {
     throw new KitError(
       'scaled_values',
@@ -101,7 +107,7 @@ export function argumentsForStored(
     );
   };
   if (summingMethods.has(method) && scales.some(({ offset }) => offset !== 0)) refuse('an offset');
-  if (method === 'rms' && isNegative.includes(true)) refuse('a negative scale');
+  if (rankMethods.has(method) && isNegative.includes(true)) refuse('a negative scale');
   const opposite = oppositeMethods[method];
   if (opposite === undefined || !isNegative.includes(true)) return args;
   if (isNegative.includes(false)) refuse('a negative scale in some bands');
@@ -172,7 +178,7 @@ export async function warped(
   options: WarpOptions = {},
 ): Promise<gdal.Dataset> {
   const scales = scalesOf(sources);
-  const args = argumentsForStored(wanted, scales);
+  const args = argumentsForStored(wanted, sources[0]!, scales);
   const method = methodOf(args);
   const sumType = method === 'sum' ? typeOf((options.like ?? sources[0])!.bands[0]!.band) : null;
   const made = needsWideCopy(sources, args, options)
@@ -334,16 +340,21 @@ const warpReasons: readonly (readonly [message: RegExp, reason: string])[] = [
 const tooManyPixels =
   /Free disk space available|Computed dimensions are too big|File too large|create -\d+x-\d+ dataset/i;
 
+/** Bytes of the largest raster that the kit opens. A smaller result fails only if the disk is full. */
+const largestBytes = rasterBudget.pixels * 8;
+
 /** Converts a failure of GDAL's warper. The size is that of the first raster. */
-export function notWarped(cause: unknown, { x, y }: gdal.Dataset['rasterSize']): KitError {
+export function notWarped(cause: unknown, { x, y }: gdal.Dataset['rasterSize']): Error {
   const message = withoutFolders(messageOf(cause)).trim();
   const reason = warpReasons.find(([pattern]) => pattern.test(message))?.[1] ?? message;
-  if (tooManyPixels.test(message))
+  const neededBytes = Number(/whereas (\d+) are at least necessary/.exec(message)?.[1] ?? Infinity);
+  if (tooManyPixels.test(message) && neededBytes > largestBytes)
     return new KitError(
       'grid_implausible',
-      `the raster has ${x} × ${y} pixels, and the result would have more than there is room for: choose a larger pixelSize, or leave it out`,
+      `the raster has ${x} × ${y} pixels, and the result would have more than there is room for: choose larger pixels, or another reference system`,
       { status: 422 },
     );
+  if (neededBytes <= largestBytes) return Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
   return /create (0x\d+|\d+x0) dataset/.test(reason)
     ? new KitError(
         'grid_implausible',

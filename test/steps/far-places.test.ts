@@ -247,6 +247,29 @@ describe('a raster in degrees that reaches a pole keeps its extent in degrees', 
     expect(bands[0]).toEqual(expected);
   });
 
+  test('with a pixel size, no row lies past the pole as a whole', async () => {
+    const { raster } = await run('reproject', grid(-2.5, 72, 5, 92.5), { crs: 'EPSG:4258', pixelSize: 2 });
+    const { height, geoTransform, bands } = raster();
+    expect([height, geoTransform[3]]).toEqual([91, 91]);
+    expect(bands[0]!.includes(null)).toBe(false);
+  });
+
+  test('a mosaic has the finest pixels, whichever raster is the first', async () => {
+    const fine: Made = { width: 20, height: 20, type: 'Float32', epsg: 4326, transform: [0, 1, 0, 50, 0, -1], bands: [(x, y) => 1_000 + x + 20 * y] }; // oxfmt-ignore
+    const { raster } = await run('mosaic', [grid(-180, 36, 10), fine], { crs: 'EPSG:4326' });
+    const { width, height, bands } = raster();
+    expect([width, height]).toEqual([360, 180]);
+    expect(new Set(bands[0]!.filter((value) => value! >= 1_000)).size).toBe(400);
+  });
+
+  test('a mosaic of two that begin at different longitudes is refused', async () => {
+    for (const parameters of [{ crs: 'EPSG:4326' }, {}])
+      await expect(run('mosaic', [grid(-180, 72), grid(0, 72)], parameters)).rejects.toMatchObject({
+        code: 'grid_implausible',
+        message: expect.stringMatching(/would cover 540° of longitude.*-180, 0/) as string,
+      });
+  });
+
   test('mosaic of two halves', async () => {
     const { raster } = await run('mosaic', [grid(0, 36), grid(180, 36)], { crs: 'EPSG:4326' });
     const { width, bands, geoTransform } = raster();

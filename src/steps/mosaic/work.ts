@@ -117,12 +117,15 @@ interface MosaicGrid {
   readonly shifts: readonly number[];
 }
 
-/** Extends the grid of the first raster to all rasters, so that its pixels stay unchanged. GDAL chooses the grid if the first raster is rotated. */
-function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
+/**
+ * Extends the grid of the first raster to all rasters, so that its pixels stay unchanged. GDAL chooses the grid if the first raster is rotated.
+ * `pixel`: width and height of a pixel of the result. Default: those of the first raster.
+ */
+function mosaicGrid(datasets: readonly gdal.Dataset[], pixel?: readonly [number, number]): MosaicGrid {
   const unmoved = datasets.map(() => 0);
   const [first] = datasets;
   const [, perColumn = 1, turn = 0, , turnDown = 0, perRow = -1] = first?.geoTransform ?? [];
-  const [width, height] = [Math.abs(perColumn), Math.abs(perRow)];
+  const [width, height] = pixel ?? [Math.abs(perColumn), Math.abs(perRow)];
   const srs = first?.srs;
   const found = datasets.map((dataset) => boxIn(srs ?? null, dataset));
   if (found.includes(null) || turn !== 0 || turnDown !== 0) return { args: [], shifts: unmoved };
@@ -139,6 +142,12 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
   const across = boxes.map((box, i) => shifted(box, east[i]!));
   const goesAcross = widthOf(boxes) > turn360 / 2 && widthOf(across) < widthOf(boxes);
   const placed = goesAcross ? across : boxes;
+  if (perUnit !== null && widthOf(placed) > turn360 + width && boxes.every((box) => widthOf([box]) <= turn360 + width))
+    throw new KitError(
+      'grid_implausible',
+      `together the rasters would cover ${Math.round((widthOf(placed) * 360) / turn360)}° of longitude, since they begin at different ones (${placed.map(({ west }) => `${Math.round(west * 100) / 100}`).join(', ')}): bring them to one range first, by the step reproject onto the grid of the first`,
+      { status: 422 },
+    );
   // At least one, which was checked above.
   const [origin] = placed as [Box];
   // To whole pixels of the first; what lies on them but for rounding lies on them.
@@ -153,13 +162,17 @@ function mosaicGrid(datasets: readonly gdal.Dataset[]): MosaicGrid {
   };
 }
 
-/** Leaves the grid in the given reference system to GDAL, except at a pole. Rasters in degrees that reach one keep the grid of the first. */
+/** The smallest width and height of a pixel, as GDAL chooses them. */
+const finestPixel = (datasets: readonly gdal.Dataset[]): [number, number] =>
+  [1, 5].map((i) => Math.min(...datasets.map(({ geoTransform }) => Math.abs(geoTransform?.[i] ?? Infinity)))) as [number, number]; // oxfmt-ignore
+
+/** Leaves the grid in the given reference system to GDAL, except at a pole. Rasters in degrees that reach one keep their extent. */
 function gridIn(code: string, datasets: readonly gdal.Dataset[]): MosaicGrid {
   requireNotAround(code, datasets);
   const sources = datasets.map((dataset) => ({ dataset, srs: dataset.srs }));
   const units = [srsOfCode(code), ...datasets.map(({ srs }) => srs)].map(degreesPerUnit);
   if (units[0] !== null && units.every((perUnit) => perUnit === units[0]) && reachesPole(sources))
-    return mosaicGrid(datasets);
+    return mosaicGrid(datasets, finestPixel(datasets));
   return { args: argumentsPastPoles(sources, code), shifts: datasets.map(() => 0) };
 }
 
@@ -320,7 +333,7 @@ async function combined(
 ): Promise<gdal.Dataset> {
   const { workFolder, share } = job;
   const scales = scalesOf(sources);
-  const warp = argumentsForStored(wanted, scales).map(String);
+  const warp = argumentsForStored(wanted, sources[0]!, scales).map(String);
   const common = virtualWarp(sources, `${workFolder}/common.vrt`, [...warp, ...grid]);
   const [x0 = 0, width = 1, , y0 = 0, , height = -1] = common.geoTransform ?? [];
   const { x, y } = common.rasterSize;
@@ -367,9 +380,9 @@ async function combined(
             for (let i = 0; i < count; i++) {
               let n = 0;
               for (const input of inputs) if (!Number.isNaN(input[i])) values[n++] = input[i]!;
-              const found = values.subarray(0, n).sort();
+              const sorted = values.subarray(0, n).sort();
               // Values with a negative scale have the opposite order.
-              const value = n === 0 ? missing : of(isNegative ? found.reverse() : found);
+              const value = n === 0 ? missing : of(isNegative ? sorted.reverse() : sorted);
               out![i] = dataTypeOfAll.startsWith('Float') ? value : Math.round(value);
             }
           },

@@ -3,7 +3,8 @@ import { parseExpression } from '../band-math/expression.ts';
 /** Values of the bands of three pixels, which are no multiples of each other. */
 const pixels = [0, 1, 2].map((pixel) => (band: number) => 0.11 + ((band * 7 + pixel * 5) % 13) / 20);
 const factor = 1_000;
-const tolerance = 1e-6;
+/** A number against a division by 0 changes less than this. */
+const tolerance = 1e-3;
 
 /**
  * True if the index of digital numbers is another one than that of reflectance: its formula adds a number to values of bands, as EVI does.
@@ -20,7 +21,10 @@ export function needsReflectance(formula: string, constants: Readonly<Record<str
     );
     return out[0]!;
   };
-  const ratios = pixels.map((pixel) => valueOf(pixel, factor) / valueOf(pixel, 1)).filter(Number.isFinite);
+  const pairs = pixels
+    .map((pixel) => [valueOf(pixel, 1), valueOf(pixel, factor)] as const)
+    .filter(([ofReflectance]) => Number.isFinite(ofReflectance) && ofReflectance !== 0);
+  const ratios = pairs.map(([ofReflectance, ofNumbers]) => ofNumbers / ofReflectance);
   const [first = 1] = ratios;
-  return ratios.some((ratio) => Math.abs(ratio - first) > tolerance * Math.abs(first));
+  return ratios.some((ratio) => !(Math.abs(ratio - first) <= tolerance * Math.abs(first)));
 }
