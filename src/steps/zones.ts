@@ -391,7 +391,7 @@ const onBorder = (place: number): number => {
   return Math.abs(place - border) < borderTolerance ? border : place;
 };
 
-/** Marks each pixel whose inner part an edge crosses. An edge on the border of two pixels crosses neither: of these the area fills those that it covers. */
+/** Marks each pixel whose inner part an edge crosses. An edge on the border of two pixels crosses neither of them. */
 function touch(
   startX: number,
   startY: number,

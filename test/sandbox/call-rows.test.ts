@@ -9,7 +9,7 @@ const startMs = Date.parse('2026-11-30T10:00:00.000Z');
 function call(id: number, atMs: number, more: Partial<ListedCall> = {}): ListedCall {
   return {
     ...{ id, at: new Date(startMs + atMs).toISOString(), durationMs: 100, endpoint: 'upload.chunk', path: '/chunk' },
-    ...{ status: 200, delivered: true, detail: {}, breaks: null, fault: null },
+    ...{ status: 200, delivered: true, detail: {}, request: { headers: {} }, breaks: null, fault: null },
     ...more,
   };
 }
@@ -42,8 +42,38 @@ describe('lines of the list', () => {
     ['another path', [call(1, 0, { status: 500 }), call(2, 500, { path: '/other' })]],
     ['after a refusal', [part(1, 0, 1, { status: 400 }), part(2, 500, 1)]],
     ['after a success', [part(1, 0, 1), part(2, 500, 1)]],
+    [
+      'another upload',
+      [
+        part(1, 0, 1, { status: 500, detail: { partNumber: 1, uploadId: 'a' } }),
+        part(2, 500, 1, { detail: { partNumber: 1, uploadId: 'b' } }),
+      ],
+    ],
+    [
+      'another idempotency key',
+      [
+        call(1, 0, { status: 500, request: { headers: { 'idempotency-key': 'a' } } }),
+        call(2, 500, { request: { headers: { 'idempotency-key': 'b' } } }),
+      ],
+    ],
   ])('no attempt: %s', (_, calls) => {
     expect(rowsOf(calls)).toEqual(['call 2', 'call 1']);
+  });
+
+  test('an upload that began at the second attempt, though only the second answer names it', () => {
+    const initiate = { endpoint: 'upload.initiate', path: '/initiate' };
+    const [lost, begun] = [
+      call(1, 0, { ...initiate, delivered: false }),
+      call(2, 500, { ...initiate, detail: { uploadId: 'a' } }),
+    ];
+    expect(rowsOf([lost, begun])).toEqual(['attempts 1+2']);
+  });
+
+  test('many attempts are counted by their outcome', () => {
+    const cut = (id: number) =>
+      part(id, id * 1_000, 1, { delivered: false, status: null, fault: 'cut the connection' });
+    const attempts = [...[0, 1, 2, 3].map(cut), part(4, 4_000, 1, { status: 503 }), part(5, 5_000, 1)];
+    expect(attemptWords(attempts)).toBe('6 attempts in 4.9 s: no answer (cut the connection) × 4, 503 × 1, then 200');
   });
 
   test('polls without news are one line; a decision, a fault and a broken rule are not among them', () => {
@@ -82,6 +112,27 @@ describe('the time axis', () => {
     expect(segments.reduce((sum, { width }) => sum + width, 0)).toBeCloseTo(1_000, 9);
     expect(segments[1]!.width).toBe(44);
     expect(placeOf(segments, 598_000)).toBeCloseTo(segments[2]!.x, 9);
+  });
+
+  test('a pause is short also beside a much longer one', () => {
+    const segments = segmentsOf({ fromMs: 0, toMs: 617_000 }, [0, 1_000, 78_000, 90_000, 617_000], plot);
+    expect(segments.filter(({ isFolded }) => isFolded).map(({ fromMs, toMs }) => [fromMs, toMs])).toEqual([
+      [2_000, 77_000],
+      // Ten of the seventeen seconds that are left.
+      [79_000, 89_000],
+      [91_000, 616_000],
+    ]);
+  });
+
+  test('labels after ten minutes and after hours differ', () => {
+    for (const atMs of [0, 700_000, 7_000_000, 90_000_000]) {
+      const calls = Array.from({ length: 11 }, (_, i) => call(i, atMs + i * 2_000));
+      const window = { fromMs: startMs + atMs, toMs: startMs + atMs + 20_000 };
+      const first = call(99, 0);
+      const labels = timelineOf(calls, [], { window, lanesOf: [first, ...calls] })!.ticks.map(({ label }) => label);
+      expect(labels.length).toBeGreaterThan(3);
+      expect(new Set(labels).size).toBe(labels.length);
+    }
   });
 
   test('a part in which nothing happened is drawn in full', () => {

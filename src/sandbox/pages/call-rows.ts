@@ -10,6 +10,7 @@ export interface ListedCall {
   readonly status: number | null;
   readonly delivered: boolean;
   readonly detail: { readonly [name: string]: unknown };
+  readonly request: { readonly headers: Readonly<Record<string, string>> };
   /** The rule that it breaks. */
   readonly breaks: string | null;
   /** The fault that it met, in words. */
@@ -29,9 +30,13 @@ const repeatedStatuses: ReadonlySet<number> = new Set([408, 429]);
 const hasFailed = ({ delivered, status }: ListedCall): boolean =>
   !delivered || status === null || status >= 500 || repeatedStatuses.has(status);
 
-/** Attempts at one call have the same path, and the same part if they send one. */
-const subjectOf = ({ endpoint, path, detail }: ListedCall): string =>
-  JSON.stringify([endpoint, path, detail['partNumber'] ?? null]);
+/** Attempts at one call have the same path and idempotency key, and the same upload and part, if they name them. */
+const subjectOf = ({ endpoint, path, detail, request }: ListedCall): string =>
+  JSON.stringify([
+    ...[endpoint, path, request.headers['idempotency-key'] ?? null, detail['partNumber'] ?? null],
+    // The answer of an initiation names its upload, which a lost one has not.
+    endpoint.endsWith('.initiate') ? null : (detail['uploadId'] ?? null),
+  ]);
 
 /** Joins attempts at one call, and polls without news. Both lists have the newest first; a line has the place of its newest call. */
 export function callRows<Call extends ListedCall>(newestFirst: readonly Call[]): CallRow<Call>[] {
@@ -64,16 +69,29 @@ export function callRows<Call extends ListedCall>(newestFirst: readonly Call[]):
 const isWithoutNews = (call: ListedCall, like = call): boolean =>
   isIdlePoll(call) && call.breaks === null && call.detail['operationId'] === like.detail['operationId'];
 
-/** The course of the attempts, such as `no answer, again after 0.4 s: 200`. */
+/** Attempts that are told one by one. */
+const mostTold = 3;
+
+/** The course of the attempts, such as `no answer, again after 0.4 s: 200`. Many are counted by their outcome. */
 export function attemptWords(calls: readonly ListedCall[]): string {
+  const [first, last] = [calls[0], calls.at(-1)];
+  if (calls.length > mostTold && first && last) {
+    const counts = [...Map.groupBy(calls.slice(0, -1), outcomeOf)].map(
+      ([outcome, { length }]) => `${outcome} × ${length}`,
+    );
+    return `${calls.length} attempts in ${secondsBetween(first, last)} s: ${counts.join(', ')}, then ${outcomeOf(last)}`;
+  }
   return calls
     .map((call, i) => {
-      const answer = call.delivered ? String(call.status) : 'no answer';
-      const outcome = call.fault === null ? answer : `${answer} (${call.fault})`;
       const before = calls[i - 1];
-      return before ? `again after ${secondsBetween(before, call)} s: ${outcome}` : outcome;
+      return before ? `again after ${secondsBetween(before, call)} s: ${outcomeOf(call)}` : outcomeOf(call);
     })
     .join(', ');
+}
+
+function outcomeOf({ delivered, status, fault }: ListedCall): string {
+  const answer = delivered ? String(status) : 'no answer';
+  return fault === null ? answer : `${answer} (${fault})`;
 }
 
 const secondsBetween = (before: ListedCall, after: ListedCall): string =>

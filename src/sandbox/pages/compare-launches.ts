@@ -9,7 +9,7 @@ export interface CompareOptions {
   readonly trace: Trace;
   readonly verdicts: Verdicts;
   readonly operations: Pick<Operations, 'names'>;
-  /** Takes out whatever is a key or a token. */
+  /** Removes keys and tokens. */
   readonly redact: <T>(value: T) => T;
 }
 
@@ -19,14 +19,18 @@ const maxDrawn = 1_000;
 export function compareLaunches({ trace, verdicts, operations, redact }: CompareOptions, launches: readonly Launch[]) {
   const drawn = launches.map(({ id }) => trace.drawn(id, 0, Number.MAX_SAFE_INTEGER, maxDrawn));
   const begins = drawn.map((calls, i) => Date.parse(calls[0]?.at ?? '') || (launches[i]?.createdAtMs ?? 0));
-  const offsets = drawn.map((calls, i) => momentsOf(calls).map((ms) => ms - (begins[i] ?? 0)));
   const spanMs = Math.max(1_000, ...drawn.map((calls, i) => endOf(calls) - (begins[i] ?? 0)));
   const names = launches.map(({ id }) => redact(operations.names(id)).map((named) => [named.id, named.name] as const));
   const judged = launches.map(({ id }) => verdicts.of(id).verdict);
+  const offsets = drawn.map((calls, i) => {
+    const broken = new Set(judged[i]?.rules.flatMap(({ violations }) => violations.flatMap((one) => one.calls.map(({ id }) => id)))); // oxfmt-ignore
+    return momentsOf(calls, (id) => broken.has(id)).map((ms) => ms - (begins[i] ?? 0));
+  });
   const results = judged.map(({ rules, advisories }) => [...rules, ...advisories]);
   return {
     sides: launches.map(({ id }, i) => ({
       id,
+      leftOut: trace.count(id) - (drawn[i]?.length ?? 0),
       verdict: judged[i]?.result,
       timeline: timelineOf(drawn[i] ?? [], judged[i]?.rules ?? [], {
         window: { fromMs: begins[i] ?? 0, toMs: (begins[i] ?? 0) + spanMs },
@@ -50,9 +54,9 @@ const endOf = (calls: readonly DrawnCall[]): number =>
   Math.max(0, ...calls.map(({ at, durationMs }) => Date.parse(at) + durationMs));
 
 function countOf(calls: readonly DrawnCall[], endpoint: string): { all: number; failed: number } {
-  const found = calls.filter((call) => call.endpoint === endpoint);
+  const ofEndpoint = calls.filter((call) => call.endpoint === endpoint);
   return {
-    all: found.length,
-    failed: found.filter(({ delivered, status }) => !delivered || (status ?? 0) >= 400).length,
+    all: ofEndpoint.length,
+    failed: ofEndpoint.filter(({ delivered, status }) => !delivered || (status ?? 0) >= 400).length,
   };
 }

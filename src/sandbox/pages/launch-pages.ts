@@ -55,6 +55,8 @@ const inspectorQuery = z.object({
   before: z.coerce.number().int().optional(),
   from: z.coerce.number().optional(),
   to: z.coerce.number().optional(),
+  /** Present: faults and clock are open. */
+  controls: z.string().optional(),
 });
 
 export interface LaunchPagesOptions extends ApprovalOptions {
@@ -69,7 +71,7 @@ export interface LaunchPagesOptions extends ApprovalOptions {
   readonly limits: Pick<WireLimits, 'operationWindowMs' | 'tokenLifetimeMs'>;
   readonly afterClockMoved: () => Promise<void>;
   readonly reset: () => Promise<void>;
-  /** Takes out whatever is a key or a token. */
+  /** Removes keys and tokens. */
   readonly redact: <T>(value: T) => T;
 }
 
@@ -85,12 +87,13 @@ export function launchPages(options: LaunchPagesOptions): Router {
     await verdicts.read(newest.map(({ id }) => id));
     const shown = newest.map((launch) => {
       const { verdict, count } = verdicts.of(launch.id);
+      const operation = operations.latestOf(launch.id);
       return {
         ...viewLaunch(options, launch),
         calls: count,
         verdict: viewVerdict(verdict),
-        status: operations.latestOf(launch.id)?.status ?? null,
-        operation: options.redact(operations.latestOf(launch.id)?.name ?? null),
+        status: operation?.status ?? null,
+        operation: options.redact(operation?.name ?? null),
       };
     });
     render(res, 'launches', { launches: shown, page, appId, apps: options.apps.list(), now: iso(clock.now()) });
@@ -105,9 +108,9 @@ export function launchPages(options: LaunchPagesOptions): Router {
   });
 
   router.get('/requests/:requestId', (req, res) => {
-    const found = trace.byRequest(req.params.requestId);
-    if (!found) throw new SandboxError('request_not_found');
-    res.redirect(302, `/launches/${found.launchId}?call=${found.id}#pane`);
+    const call = trace.byRequest(req.params.requestId);
+    if (!call) throw new SandboxError('request_not_found');
+    res.redirect(302, `/launches/${call.launchId}?call=${call.id}#pane`);
   });
 
   router.get('/launches/:launchId/compare', async (req, res) => {
@@ -185,7 +188,10 @@ function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.out
     comparable: options.launches
       .listNewest(maxComparable + 1, 0)
       .filter(({ id }) => id !== launch.id)
-      .map((other) => viewLaunch(options, other)),
+      .map((other) => ({
+        ...viewLaunch(options, other),
+        operation: options.redact(operations.latestOf(other.id)?.name ?? null),
+      })),
     // One minute past each limit.
     windowMinutes: Math.ceil(options.limits.operationWindowMs / 60_000) + 1,
     tokenMinutes: Math.ceil(options.limits.tokenLifetimeMs / 60_000) + 1,
@@ -315,7 +321,7 @@ function offerControls(router: Router, options: LaunchPagesOptions): void {
       throw invalid([{ path: 'minutes', message: 'must be more than 0 and at most 1,000,000' }]);
     events.moveClock(id, Math.round(minutes * 60_000));
     await options.afterClockMoved();
-    res.redirect(303, `/launches/${id}`);
+    res.redirect(303, `/launches/${id}?controls=open#controls`);
   });
   router.post('/launches/:launchId/faults', form, (req, res) => {
     const { id } = launches.get(req.params['launchId']);
@@ -329,12 +335,12 @@ function offerControls(router: Router, options: LaunchPagesOptions): void {
         times: Number(times),
       }),
     );
-    res.redirect(303, `/launches/${id}#controls`);
+    res.redirect(303, `/launches/${id}?controls=open#controls`);
   });
   router.post('/launches/:launchId/faults/:faultId/disarm', (req, res) => {
     const { id } = launches.get(req.params['launchId']);
     faults.disarm(req.params['faultId']);
-    res.redirect(303, `/launches/${id}#controls`);
+    res.redirect(303, `/launches/${id}?controls=open#controls`);
   });
   router.post('/launches/:launchId/revoke', (req, res) => {
     const { id } = launches.get(req.params['launchId']);

@@ -13,6 +13,7 @@ const foldWidth = 44;
 /** A pause is folded if it takes more than this share of the drawing. */
 const foldedShare = 0.2;
 const leastFoldedMs = 5_000;
+const mostFolds = 8;
 /** Time that is drawn in full before and after what happened. */
 const marginMs = 1_000;
 
@@ -26,13 +27,20 @@ export function segmentsOf(
   plot: { readonly x: number; readonly width: number },
 ): Segment[] {
   const events = eventsMs.filter((ms) => ms >= fromMs && ms <= toMs).sort((a, b) => a - b);
-  const leastMs = Math.max(leastFoldedMs, (toMs - fromMs) * foldedShare);
   const bounds = [fromMs - marginMs, ...events, toMs + marginMs];
-  const folds = bounds
+  const pauses = bounds
     .slice(1)
     .map((endMs, i) => ({ fromMs: (bounds[i] ?? fromMs) + marginMs, toMs: endMs - marginMs }))
-    .filter((pause) => events.length > 0 && pause.toMs - pause.fromMs > leastMs);
-  const foldedMs = folds.reduce((sum, fold) => sum + fold.toMs - fold.fromMs, 0);
+    .filter((pause) => events.length > 0 && lengthOf(pause) > leastFoldedMs);
+  // The longest first: beside it, the next may seem short.
+  const folded = new Set<(typeof pauses)[number]>();
+  let foldedMs = 0;
+  for (const pause of pauses.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
+    if (folded.size === mostFolds || lengthOf(pause) < (toMs - fromMs - foldedMs) * foldedShare) break;
+    folded.add(pause);
+    foldedMs += lengthOf(pause);
+  }
+  const folds = pauses.filter((pause) => folded.has(pause));
   const unitsPerMs = (plot.width - folds.length * foldWidth) / Math.max(1, toMs - fromMs - foldedMs);
   const segments: Segment[] = [];
   let [atMs, x] = [fromMs, plot.x];
@@ -48,6 +56,8 @@ export function segmentsOf(
   add(toMs, false);
   return segments;
 }
+
+const lengthOf = (part: Pick<Segment, 'fromMs' | 'toMs'>): number => part.toMs - part.fromMs;
 
 /** Returns the place of a moment. Moments outside the axis are at its ends. */
 export function placeOf(segments: readonly Segment[], ms: number): number {

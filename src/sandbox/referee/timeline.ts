@@ -106,8 +106,7 @@ export function timelineOf(
     folds: folds.map((part) => foldOf(part, calls)),
     ticks: parts
       .flatMap(({ fromMs, toMs }) => ticksOf(fromMs - origin, toMs - fromMs, stepMs))
-      .map((ms) => ({ label: labelOf(ms), x: x(origin + ms) }))
-      .map((tick) => (folds.some((part) => isUnder(tick.x, part)) ? { ...tick, label: '' } : tick)),
+      .map((ms) => ({ label: labelOf(ms, stepMs), x: x(origin + ms) })),
     stripes: stripes.filter((_, i) => i % 2 === 0),
     lanes,
     causes: causes.map((cause) => ({ ...cause, x: x(Date.parse(cause.at)), y: rowHeight / 2 })),
@@ -135,17 +134,14 @@ export function timelineOf(
 export const momentsOf = (calls: readonly DrawnCall[], isNews: (id: number) => boolean = () => false): number[] =>
   calls.filter((call) => isNews(call.id) || !isIdlePoll(call)).flatMap(spanOf);
 
-/** Width of a tick's label. */
-const tickWidth = 46;
-/** True if a label at `x` would lie under the words for a pause. */
-const isUnder = (x: number, pause: Segment): boolean => x > pause.x - tickWidth && x < pause.x + pause.width + 6;
-
 const spanOf = ({ at, durationMs }: DrawnCall): number[] => [Date.parse(at), Date.parse(at) + durationMs];
 
 /** The words for a pause: its length, and the polls in it. */
 function foldOf({ fromMs, toMs, x, width }: Segment, calls: readonly DrawnCall[]) {
   const polls = calls.filter(({ at }) => Date.parse(at) > fromMs && Date.parse(at) < toMs).length;
-  const length = labelOf(Math.round((toMs - fromMs) / 1_000) * 1_000);
+  const ms = toMs - fromMs;
+  const unitMs = ms < 120_000 ? 1_000 : 60_000;
+  const length = labelOf(Math.round(ms / unitMs) * unitMs, unitMs);
   return { x, width, label: length, title: `${length}${polls > 0 ? ` with ${polls} polls` : ''} without news` };
 }
 
@@ -197,9 +193,16 @@ function stepOf(spanMs: number): number {
   );
 }
 
-function labelOf(ms: number): string {
-  if (ms >= 7_200_000) return `${Math.round(ms / 360_000) / 10} h`;
-  return ms >= 120_000 && (ms % 60_000 === 0 || ms > 600_000) ? `${Math.round(ms / 60_000)} min` : `${ms / 1_000} s`;
+/** A time in words, with seconds if `stepMs`, the distance of two labels, is less than a minute. */
+function labelOf(ms: number, stepMs: number): string {
+  if (ms < 120_000 && stepMs < 60_000) return `${ms / 1_000} s`;
+  const [hours, minutes] = [Math.floor(ms / 3_600_000), Math.floor((ms % 3_600_000) / 60_000)];
+  const seconds = (ms % 60_000) / 1_000;
+  return [
+    ...(hours > 0 ? [`${hours} h`] : []),
+    ...(minutes > 0 || hours === 0 ? [`${minutes} min`] : []),
+    ...(stepMs < 60_000 && seconds > 0 ? [`${seconds} s`] : []),
+  ].join(' ');
 }
 
 function titleOf(

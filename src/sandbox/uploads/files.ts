@@ -44,7 +44,7 @@ export interface NewFile {
 
 /** Files of a list. A field that is absent filters nothing. */
 export interface FileFilter {
-  /** Part of the name or the id, in any case. */
+  /** Part of the name or the id. Letters from A to Z count in any case. */
   readonly text?: string | undefined;
   readonly sourceType?: SourceType | undefined;
   readonly status?: FileStatus | undefined;

@@ -12,6 +12,9 @@ function go(changes) {
     else url.searchParams.set(name, String(value));
   url.hash = '';
   history.replaceState(null, '', url);
+  // The filter keeps the chosen call and the part of the time.
+  for (const field of document.querySelectorAll('#filter input[type=hidden]'))
+    if (field instanceof HTMLInputElement) field.value = url.searchParams.get(field.name) ?? '';
   refresh();
 }
 
@@ -58,7 +61,10 @@ document.addEventListener('click', (event) => {
     const size = zoom ? Math.max(200, span * Number(zoom)) : span;
     // Around the chosen call, if the drawing shows it.
     const chosen = drawing.querySelector('.chosen');
-    const middle = zoom && chosen ? momentOf(segments, Number(chosen.getAttribute('x'))) : from + span / 2;
+    const [begin, end] = [segments[0], segments.at(-1)];
+    const centre = begin && end ? (begin.x + end.x + end.width) / 2 : 0;
+    // Around the middle of the drawing, and not of the time, which may be a pause.
+    const middle = pan ? from + span / 2 : momentOf(segments, chosen ? Number(chosen.getAttribute('x')) : centre);
     const start = middle - size / 2 + (pan ? span * Number(pan) : 0);
     go({ from: Math.round(start), to: Math.round(start + size) });
   }

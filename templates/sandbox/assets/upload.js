@@ -198,8 +198,16 @@ inputOf('folder').addEventListener('change', async () => {
 });
 form.addEventListener('submit', (event) => event.preventDefault());
 inputOf('file').addEventListener('change', () => take(chosenIn(inputOf('file'))));
-// The place for files is folded while there is a list.
-addEventListener('dragenter', () => (byId('upload-place', HTMLDetailsElement).open = true));
+/** @param {DragEvent} event */
+const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files') ?? false;
+// Files may be dropped anywhere on the page. The browser would open them.
+addEventListener('dragover', (event) => hasFiles(event) && event.preventDefault());
+addEventListener('drop', (event) => {
+  if (event.defaultPrevented || !hasFiles(event)) return;
+  event.preventDefault();
+  byId('upload-place', HTMLDetailsElement).open = true;
+  void take([...(event.dataTransfer?.files ?? [])]);
+});
 for (const kind of /** @type {const} */ (['dragover', 'dragleave', 'drop'])) {
   drop.addEventListener(kind, (event) => {
     event.preventDefault();

@@ -1,7 +1,8 @@
 import type { CreatedOperation } from '../../../contract/index.ts';
 import { operationOf } from '../operation-request.ts';
 import { commitTransition } from './retry.ts';
-import type { Stage } from './stage.ts';
+import type { Run } from '../run.ts';
+import type { Stage, StageContext } from './stage.ts';
 
 /**
  * CREATED to AWAITING_APPROVAL. The idempotency key was committed with the run, so a repeat after a lost
@@ -10,17 +11,27 @@ import type { Stage } from './stage.ts';
 export const askForApproval: Stage = async (run, context) => {
   const operation = run.operation ?? operationOf(context.steps.find(run.stepId), run);
   const created = await context.calls.createOperation({ idempotencyKey: run.idempotencyKey, operation }, context);
-  const expiresAtMs = expiryOf(created, context.now(), context.settings.limits.operationWindowMs);
+  const expiresAtMs = expiryOf(created, run, context);
   return commitTransition(context, run, 'AWAITING_APPROVAL', {
     operationId: created.operationId,
     operationExpiresAtMs: expiresAtMs,
   });
 };
 
-/** The end of the operation's window by this machine's clock. The platform's clock may show another time, so only the length of the window counts. */
-function expiryOf({ createdAt, expiresAt }: CreatedOperation, nowMs: number, assumedWindowMs: number): number {
-  if (expiresAt === undefined) return nowMs + assumedWindowMs;
-  return createdAt === undefined
-    ? Date.parse(expiresAt)
-    : nowMs + Math.max(0, Date.parse(expiresAt) - Date.parse(createdAt));
+/** Clocks that differ by less count as one. */
+const sameClockMs = 60_000;
+
+/**
+ * The end of the operation's window by this machine's clock. If the platform's clock shows another time, only the length of the
+ * window counts. The operation may be older than this answer, if an earlier answer was lost.
+ */
+function expiryOf(
+  { createdAt, expiresAt }: CreatedOperation,
+  run: Pick<Run, 'createdAtMs'>,
+  { now, settings }: StageContext,
+): number {
+  if (expiresAt === undefined) return now() + settings.limits.operationWindowMs;
+  const [createdMs, expiresMs] = [Date.parse(createdAt ?? ''), Date.parse(expiresAt)];
+  const isSameClock = createdMs >= run.createdAtMs - sameClockMs && createdMs <= now() + sameClockMs;
+  return createdAt === undefined || isSameClock ? expiresMs : now() + Math.max(0, expiresMs - createdMs);
 }
