@@ -1,5 +1,5 @@
 /** Pages of the app say what helps: another launch after the end of a session, and the user's runs before the steps. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { wireProfile } from '../../src/contract/index.ts';
 import { launchApp, smallRun, startApp } from '../support/app.ts';
 import { startSandbox } from '../support/sandbox.ts';
@@ -70,6 +70,28 @@ test('the failure of a call leads to that call in the inspector', async () => {
   expect(new URL(inspector.url).pathname).toBe(`/launches/${launchId}`);
   expect(await inspector.text()).toMatch(/<strong>operation\.create<\/strong> <span class="pill warn">403<\/span>/);
   expect((await fetch(`${sandbox.url}/requests/unknown`)).status).toBe(404);
+});
+
+test('an upload that was sent whole and has no answer says so, and no time that is left', async () => {
+  const { sandbox, session, launchId } = await started();
+  await sandbox.control('POST', 'faults', {
+    launchId,
+    endpoint: 'upload.chunk',
+    times: 1_000,
+    effect: { reset: true },
+  });
+  const { id } = await session.start(smallRun);
+  const { operationId } = await session.waitFor(id, 'AWAITING_APPROVAL');
+  await sandbox.control('POST', `operations/${operationId}/approve`);
+  const page = await vi.waitFor(
+    async () => {
+      const text = await (await session.get(`runs/${id}`)).text();
+      expect(text).toContain("waiting for the platform's answer");
+      return text;
+    },
+    { timeout: 60_000, interval: 50 },
+  );
+  expect(page).not.toContain('0 s left');
 });
 
 test('a platform whose pages are named otherwise has no page of a request', () => {
