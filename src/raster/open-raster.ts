@@ -60,7 +60,7 @@ function requireReadable(dataset: gdal.Dataset): void {
 /** Maximum number of variables in a message. */
 const mostNames = 10;
 
-/** The reason why a file has no band. A file of several variables, such as netCDF, has each as a raster of its own. */
+/** The reason why a file has no band. Each variable of a file of several, such as netCDF, is a separate raster. */
 function withoutBands(dataset: gdal.Dataset): string {
   const names = Object.entries(metadataOf(dataset, 'SUBDATASETS')).flatMap(([key, value]) =>
     key.endsWith('_NAME') ? [value.slice(value.lastIndexOf(':') + 1)] : [],

@@ -39,7 +39,7 @@ export function argumentsPastPoles(sources: readonly Source[], code: string, pix
   return ['-te', west, south, east, north, '-tr', size, size].map(String);
 }
 
-/** True if an edge of a raster in degrees lies on a pole, or past it by at most one row. */
+/** True if an edge of a raster in degrees is at a pole, or past it by at most one row. */
 export const reachesPole = (sources: readonly Source[]): boolean =>
   sources.some((source) =>
     latitudesOf(source).some(([latitude, perRow]) => {
@@ -60,7 +60,7 @@ function ownExtent(sources: readonly Source[], perTargetUnit: number, pixelSize?
     return { west: Math.min(x, otherX), east: Math.max(x, otherX), south: Math.min(y, otherY), north: Math.max(y, otherY), size }; // oxfmt-ignore
   });
   if (!boxes.every((box) => box !== null)) return [];
-  // With larger pixels, the last row would lie past the pole as a whole.
+  // With larger pixels, the whole last row would be past the pole.
   const most = pixelSize === undefined ? Infinity : 90 / perTargetUnit + pixelSize / 2;
   const [west, east] = [Math.min(...boxes.map((box) => box.west)), Math.max(...boxes.map((box) => box.east))];
   const south = Math.max(-most, Math.min(...boxes.map((box) => box.south)));
@@ -77,7 +77,7 @@ function latitudesOf({ srs, dataset: { geoTransform, rasterSize } }: Source): [l
   return [first, first + rasterSize.y * perRow].map((latitude) => [latitude, Math.abs(perRow)]);
 }
 
-/** Latitudes of the poles that an edge lies past, by at most one row. */
+/** Latitudes of the poles that an edge is past, by at most one row. */
 const polesPassed = (source: Source): number[] =>
   latitudesOf(source)
     .filter(([latitude, perRow]) => {

@@ -72,7 +72,7 @@ test('the failure of a call leads to that call in the inspector', async () => {
   expect((await fetch(`${sandbox.url}/requests/unknown`)).status).toBe(404);
 });
 
-test('an upload that was sent whole and has no answer says so, and no time that is left', async () => {
+test('an upload without an answer shows no time that is left', async () => {
   const { sandbox, session, launchId } = await started();
   await sandbox.control('POST', 'faults', {
     launchId,

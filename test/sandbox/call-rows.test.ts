@@ -114,7 +114,7 @@ describe('the time axis', () => {
     expect(placeOf(segments, 598_000)).toBeCloseTo(segments[2]!.x, 9);
   });
 
-  test('a pause is short also beside a much longer one', () => {
+  test('a pause is short also if another is much longer', () => {
     const segments = segmentsOf({ fromMs: 0, toMs: 617_000 }, [0, 1_000, 78_000, 90_000, 617_000], plot);
     expect(segments.filter(({ isFolded }) => isFolded).map(({ fromMs, toMs }) => [fromMs, toMs])).toEqual([
       [2_000, 77_000],

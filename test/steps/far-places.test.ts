@@ -247,7 +247,7 @@ describe('a raster in degrees that reaches a pole keeps its extent in degrees', 
     expect(bands[0]).toEqual(expected);
   });
 
-  test('with a pixel size, no row lies past the pole as a whole', async () => {
+  test('with a pixel size, no whole row is past the pole', async () => {
     const { raster } = await run('reproject', grid(-2.5, 72, 5, 92.5), { crs: 'EPSG:4258', pixelSize: 2 });
     const { height, geoTransform, bands } = raster();
     expect([height, geoTransform[3]]).toEqual([91, 91]);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { spectralIndices } from '../../src/steps/spectral-index/catalogue.ts';
 import { needsReflectance } from '../../src/steps/spectral-index/needs-reflectance.ts';
 
-test("of the kit's indices, those with a number beside bands", () => {
+test("the kit's indices that add a number to bands", () => {
   const needing = Object.entries(spectralIndices).filter(([, { formula }]) => needsReflectance(formula, {}));
   expect(needing.map(([id]) => id)).toEqual(['EVI', 'EVI2', 'SAVI', 'MSAVI']);
 });

@@ -10,7 +10,7 @@ const seed = process.env['FAKE_SEED'] ?? '1';
 /** State of the random numbers. */
 let state = 0;
 
-/** Begins the delays again, the same for each run of a file of tests, whatever ran before it in this process. */
+/** Begins the delays again. They are the same for each run of a test file, also if other files ran before it in this process. */
 export function restartTurns(file: string): void {
   state = createHash('sha256').update(`${seed} ${file}`).digest().readUInt32LE();
 }

@@ -39,8 +39,8 @@ export interface KeptTilesOptions {
 }
 
 /**
- * Moves the finished tiles of earlier attempts at a run into the folder of this attempt, the first act of an attempt: what lies in
- * other folders is removed at any time. Nothing is read yet. `workFolder`: its name is the number of the claim, as `WorkFolders` gives it.
+ * Moves the finished tiles of earlier attempts at a run into the folder of this attempt. Call it first in an attempt, because tidying
+ * removes the other folders at any time. It reads no tile. `workFolder`: named after the claim, as `WorkFolders` names it.
  */
 export async function bringEarlierTiles(workFolder: string): Promise<void> {
   const own = Number(basename(workFolder));
@@ -96,7 +96,7 @@ export class KeptTiles {
   }
 
   /**
-   * Keeps a tile whose files lie in its folder, for later attempts. `sent`: digests that its executor has sent, by file name. Throws
+   * Keeps a tile for later attempts. Its files are in its folder. `sent`: digests that its executor has sent, by file name. Throws
    * `ChildJobError` if a file differs from them.
    */
   async keep(tile: Tile, { paths, usage }: FinishedTile, sent: ReadonlyMap<string, string>): Promise<void> {

@@ -69,13 +69,13 @@ export function callRows<Call extends ListedCall>(newestFirst: readonly Call[]):
 const isWithoutNews = (call: ListedCall, like = call): boolean =>
   isIdlePoll(call) && call.breaks === null && call.detail['operationId'] === like.detail['operationId'];
 
-/** Attempts that are told one by one. */
-const mostTold = 3;
+/** Maximum number of attempts that are described one by one. */
+const mostDescribed = 3;
 
 /** The course of the attempts, such as `no answer, again after 0.4 s: 200`. Many are counted by their outcome. */
 export function attemptWords(calls: readonly ListedCall[]): string {
   const [first, last] = [calls[0], calls.at(-1)];
-  if (calls.length > mostTold && first && last) {
+  if (calls.length > mostDescribed && first && last) {
     const counts = [...Map.groupBy(calls.slice(0, -1), outcomeOf)].map(
       ([outcome, { length }]) => `${outcome} × ${length}`,
     );

@@ -32,7 +32,7 @@ export function segmentsOf(
     .slice(1)
     .map((endMs, i) => ({ fromMs: (bounds[i] ?? fromMs) + marginMs, toMs: endMs - marginMs }))
     .filter((pause) => events.length > 0 && lengthOf(pause) > leastFoldedMs);
-  // The longest first: beside it, the next may seem short.
+  // The longest first, because the share of the next one grows when it is folded.
   const folded = new Set<(typeof pauses)[number]>();
   let foldedMs = 0;
   for (const pause of pauses.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
