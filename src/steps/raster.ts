@@ -24,7 +24,7 @@ export { gridDifference, type BandGrid } from '../raster/match-band.ts';
 export { requireSameGrid } from '../raster/scene.ts';
 export { hasPoints, transformOf } from '../raster/transform-of.ts';
 export { argumentsPastPoles, placeIn, reachesPole } from './past-poles.ts';
-export { requireCovered, requirePlausible } from './plausible-grid.ts';
+export { requireCovered, requireOverlap, requirePlausible } from './plausible-grid.ts';
 export { requireTransform } from './require-placed.ts';
 export { requireSameMeaning } from './same-meaning.ts';
 export { requireStoredLayer, srsOfFeatures } from './stored-layer.ts';

@@ -811,6 +811,28 @@ describe('missing pixels and scales where rasters differ', () => {
       ]);
     },
   );
+  test('reproject onto a grid that the raster does not reach is refused', async () => {
+    const onto = async (grid: Made) => {
+      const started = await startStepHost({ definition: allSteps, keepsChildren: true });
+      make(join(started.inputDir, 'a.tif'), { width: 100, height: 100, bands: [() => 7] });
+      make(join(started.inputDir, 'b.tif'), grid);
+      const input = {
+        type: 'named',
+        inputs: { input: { type: 'local', path: 'a.tif' }, grid: { type: 'local', path: 'b.tif' } },
+      } as const;
+      const { parameters } = await started.host.check('reproject', {}, input);
+      return valid(read((await started.run('reproject', input, parameters)).path).bands[0]!).length;
+    };
+    for (const grid of [
+      { transform: [600_000, 30, 0, 5_000_000, 0, -30] },
+      { epsg: 4326, transform: [-60, 0.1, 0, 10, 0, -0.1] },
+    ])
+      await expect(onto({ bands: [() => 1], ...grid })).rejects.toMatchObject({ code: 'area_outside' });
+    // Smaller than the distance of the points that are looked at, larger than the raster, and over its corner.
+    expect(await onto({ width: 2, height: 2, bands: [() => 1], transform: [501_234, 1, 0, 4_998_765, 0, -1] })).toBe(4);
+    expect(await onto({ bands: [() => 1], transform: [499_000, 2_000, 0, 5_001_000, 0, -2_000] })).toBeGreaterThan(0);
+    expect(await onto({ bands: [() => 1], transform: [499_970, 30, 0, 5_000_030, 0, -30] })).toBeGreaterThan(100);
+  });
   test.each(['first', 'last', 'mean'])(
     'overlap %s keeps type, nodata and metadata of the first raster',
     async (overlap) => {

@@ -3,6 +3,7 @@ import {
   argumentsPastPoles,
   gridArguments,
   requireCovered,
+  requireOverlap,
   requirePlaced,
   requirePlausible,
   sourcesOf,
@@ -34,6 +35,7 @@ export default async function work(job: Job): Promise<void> {
   const { rasterSize } = source;
   const geoTransform = transformOf(source);
   const srs = from === undefined ? source.srs : srsOfCode(from);
+  if (like) requireOverlap({ srs, geoTransform, rasterSize }, like);
   const target = targetOf(parameters.crs, [srs]);
   const across = like ? null : targetAcross({ srs, geoTransform, rasterSize }, target);
   const { pixelSize } = parameters;
