@@ -145,7 +145,7 @@ export const appErrors = {
   not_on_earth: { ...ofRun, advice: 'Take a raster and areas in one and the same reference system, and start a new run.' },
   too_many_levels: { ...ofRun, advice: 'Choose a larger interval or name the levels, and start a new run.' },
   not_reprojected: ofInput,
-  area_outside: { ...ofRun, advice: 'Choose an area that touches the raster, and start a new run.' },
+  area_outside: { ...ofRun, advice: 'Choose an area or a grid that the raster reaches, and start a new run.' },
   value_does_not_fit: ofInput,
   value_occurs_inside: ofInput,
   no_weight: ofInput,

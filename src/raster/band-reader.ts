@@ -75,8 +75,7 @@ export class BandReader {
   readonly #missing: readonly number[];
   readonly #isSigned: boolean;
   readonly #mask: gdal.RasterBand | null;
-  /** Real numbers, since an alpha band of real numbers may have values between 0 and 1. */
-  #maskValues = new Float64Array(0);
+  #maskValues: Uint8Array | Float32Array = new Uint8Array(0);
 
   constructor({ band, ofItem = null }: ReadableBand, { scaling = 'physical', nodata }: Reading = {}) {
     if (/^C(Int|Float)/.test(band.dataType ?? ''))
@@ -133,7 +132,9 @@ export class BandReader {
     });
     if (!this.#mask) return;
     const count = columns * rows;
-    if (this.#maskValues.length < count) this.#maskValues = new Float64Array(count);
+    // An alpha band of real numbers may have values between 0 and 1, which bytes would round.
+    const Values = this.#mask.dataType?.startsWith('Float') ? Float32Array : Uint8Array;
+    if (this.#maskValues.length < count) this.#maskValues = new Values(count);
     const mask = this.#maskValues;
     this.#mask.pixels.read(x, y, width, height, mask, buffer);
     for (let row = 0, i = 0; row < rows; row++)

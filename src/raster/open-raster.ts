@@ -62,12 +62,16 @@ const mostNames = 10;
 
 /** The reason why a file has no band. Each variable of a file of several, such as netCDF, is a separate raster. */
 function withoutBands(dataset: gdal.Dataset): string {
-  const names = Object.entries(metadataOf(dataset, 'SUBDATASETS')).flatMap(([key, value]) =>
-    key.endsWith('_NAME') ? [value.slice(value.lastIndexOf(':') + 1)] : [],
-  );
-  if (names.length === 0) return 'the file holds no raster band';
-  const shown = names.length > mostNames ? [...names.slice(0, mostNames), '...'] : names;
-  return `the file holds several rasters (${shown.join(', ')}): write one of them to a file of its own first, for example by gdal_translate ${dataset.driver.description === 'netCDF' ? 'NETCDF' : dataset.driver.description}:"FILE":${names[0]} one.tif`;
+  // Such as `NETCDF:"file.nc":temperature`.
+  const variables = Object.values(metadataOf(dataset, 'SUBDATASETS')).flatMap((value) => {
+    const [, driver = '', name = ''] = /^(\w+):"[^"]*":(.+)$/.exec(value) ?? [];
+    return name === '' ? [] : [{ driver, name }];
+  });
+  const [first] = variables;
+  if (!first) return 'the file holds no raster band';
+  const shown = variables.slice(0, mostNames).map(({ name }) => name);
+  if (variables.length > mostNames) shown.push('...');
+  return `the file holds several rasters (${shown.join(', ')}): write one of them to a separate file first, for example by gdal_translate ${first.driver}:"FILE":${first.name} one.tif`;
 }
 
 /** Metadata by which GDAL finds overviews and coordinates in other datasets, of any driver, as soon as pixels are read. netCDF makes the second of its own variables. */

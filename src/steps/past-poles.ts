@@ -1,4 +1,4 @@
-/** Extents of grids whose first and last rows are centred on the poles, as those of climate models are. */
+/** Extents of rasters that reach a pole. The first and the last row of a climate model are centred on the poles. */
 import gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
 import { degreesPerUnit, fromTransform } from '../raster/affine.ts';

@@ -33,50 +33,47 @@ const pointsPerSide = 33;
 const maxLostShare = 0.02;
 const maxLatitude = 80;
 
-/** Returns a function that is true for a point in a raster's reference system that is in the raster, or at most a pixel beside it. */
-function insideOf({ srs, geoTransform, rasterSize }: Place): (point: readonly [number, number]) => boolean {
-  const [west, width, , north, , height] = geoTransform as [number, number, number, number, number, number];
-  const columnsOfTurn = 360 / (degreesPerUnit(srs) ?? Infinity) / width;
-  return ([x, y]) => {
-    const [column, row] = [(x - west) / width, (y - north) / height];
-    return (
-      [column - columnsOfTurn, column, column + columnsOfTurn].some(
-        (value) => value > -1 && value < rasterSize.x + 1,
-      ) &&
-      row > -1 &&
-      row < rasterSize.y + 1
-    );
-  };
-}
-
 type Place = Pick<gdal.Dataset, 'srs' | 'geoTransform' | 'rasterSize'>;
 
-/** Throws `KitError` (`area_outside`) if no part of a raster is on the grid of another. */
-export function requireOverlap(source: Place, grid: Place): void {
-  const isRotated = [source, grid].some(({ geoTransform }) => geoTransform?.[2] !== 0 || geoTransform[4] !== 0);
-  if (!source.srs || !grid.srs || isRotated || reaches(source, grid) || reaches(grid, source)) return;
+/** Throws `KitError` (`area_outside`) if the box around a raster does not reach the grid of another. */
+export function requireOverlap({ srs, geoTransform, rasterSize }: Place, grid: Place): void {
+  if (!srs || !geoTransform || !grid.srs || !grid.geoTransform) return;
+  const [west, width, turn, north, otherTurn, height] = grid.geoTransform as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  if (turn !== 0 || otherTurn !== 0) return;
+  const lonLatOf = toLonLat(srs);
+  const toGrid = fromLonLat(grid.srs);
+  const [columns, rows]: [number[], number[]] = [[], []];
+  for (let i = 0; i < pointsPerSide ** 2; i++) {
+    const column = ((i % pointsPerSide) * rasterSize.x) / (pointsPerSide - 1);
+    const row = (Math.floor(i / pointsPerSide) * rasterSize.y) / (pointsPerSide - 1);
+    const place = lonLatOf(...fromTransform(geoTransform, column, row));
+    if (!place) return;
+    try {
+      const [x, y] = toGrid(...place);
+      columns.push((x - west) / width);
+      rows.push((y - north) / height);
+    } catch {
+      // The raster reaches beyond the system of the grid, so its box is not known.
+      return;
+    }
+  }
+  const turnOf = 360 / (degreesPerUnit(grid.srs) ?? Infinity) / width;
+  const meets = (values: readonly number[], size: number, shift = 0) =>
+    Math.max(...values) + shift > -1 && Math.min(...values) + shift < size + 1;
+  const isBeside = [-turnOf, 0, turnOf].every((shift) => !meets(columns, grid.rasterSize.x, shift));
+  if (!isBeside && meets(rows, grid.rasterSize.y)) return;
   throw new KitError(
     'area_outside',
     'no part of the raster is on the grid of the other raster: choose a grid that the raster reaches',
     { status: 422 },
   );
-}
-
-/** True if a sample point of a raster is in another one, or cannot be transformed. */
-function reaches(raster: Place, other: Place): boolean {
-  const lonLatOf = toLonLat(raster.srs!);
-  const toOther = fromLonLat(other.srs!);
-  const isInside = insideOf(other);
-  return Array.from({ length: pointsPerSide ** 2 }, (_, i) => i).some((i) => {
-    const column = ((i % pointsPerSide) * raster.rasterSize.x) / (pointsPerSide - 1);
-    const row = (Math.floor(i / pointsPerSide) * raster.rasterSize.y) / (pointsPerSide - 1);
-    const place = lonLatOf(...fromTransform(raster.geoTransform!, column, row));
-    try {
-      return place === null || isInside(toOther(...place));
-    } catch {
-      return true;
-    }
-  });
 }
 
 /** Throws `KitError` if the extent that GDAL chose does not contain the whole input. An example is a projection without bounds at a pole. */
@@ -88,7 +85,18 @@ export function requireCovered(
   if (!srs || !geoTransform || !result.srs || !result.geoTransform) return;
   const lonLatOf = toLonLat(srs);
   const toTarget = fromLonLat(result.srs);
-  const isInside = insideOf(result);
+  const [west, width, , north, , height] = result.geoTransform as [number, number, number, number, number, number];
+  const columnsOfTurn = 360 / (degreesPerUnit(result.srs) ?? Infinity) / width;
+  const isInside = ([x, y]: readonly [number, number]) => {
+    const [column, row] = [(x - west) / width, (y - north) / height];
+    return (
+      [column - columnsOfTurn, column, column + columnsOfTurn].some(
+        (value) => value > -1 && value < result.rasterSize.x + 1,
+      ) &&
+      row > -1 &&
+      row < result.rasterSize.y + 1
+    );
+  };
   let [placed, lost] = [0, 0];
   for (let i = 0; i < pointsPerSide ** 2; i++) {
     const column = (((i % pointsPerSide) + 0.5) * rasterSize.x) / pointsPerSide;

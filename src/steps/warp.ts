@@ -84,12 +84,12 @@ const summingMethods: ReadonlySet<string> = new Set(['sum', 'rms']);
 /** The method of stored numbers that gives the least or the largest value, if the scale is negative. */
 const oppositeMethods: Readonly<Record<string, string>> = { min: 'max', max: 'min' };
 
-/** Methods without an opposite: GDAL rounds the rank of a quartile down. */
-const rankMethods: ReadonlySet<string> = new Set(['q1', 'med', 'q3', 'rms']);
+/** Methods that have no such counterpart: GDAL rounds the rank of a quartile down, and a root is never negative. */
+const methodsWithoutOpposite: ReadonlySet<string> = new Set(['q1', 'med', 'q3', 'rms']);
 
 /**
- * The arguments of a warp of stored numbers that gives what the resampling gives of values. Throws `KitError` (`scaled_values`) if there
- * is no such warp.
+ * Returns arguments for a warp of stored numbers whose result is that of the values. Throws `KitError` (`scaled_values`) if there is no
+ * such warp.
  */
 export function argumentsForStored(
   args: readonly (string | number)[],
@@ -107,7 +107,7 @@ export function argumentsForStored(
     );
   };
   if (summingMethods.has(method) && scales.some(({ offset }) => offset !== 0)) refuse('an offset');
-  if (rankMethods.has(method) && isNegative.includes(true)) refuse('a negative scale');
+  if (methodsWithoutOpposite.has(method) && isNegative.includes(true)) refuse('a negative scale');
   const opposite = oppositeMethods[method];
   if (opposite === undefined || !isNegative.includes(true)) return args;
   if (isNegative.includes(false)) refuse('a negative scale in some bands');

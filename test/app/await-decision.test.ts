@@ -1,5 +1,6 @@
 /** Waiting for a decision while the platform is away, on a clock of its own. */
 import { expect, test } from 'vitest';
+import { expiryOf } from '../../src/app/runs/stages/ask-for-approval.ts';
 import { awaitDecision } from '../../src/app/runs/stages/await-decision.ts';
 import { retryWhileDown } from '../../src/app/runs/stages/retry.ts';
 import { Patience } from '../../src/app/runs/patience.ts';
@@ -126,4 +127,18 @@ test('a refusal is an answer: the next call has its whole patience', async () =>
     platformStatus: 404,
   });
   expect(patience.unanswered()).toBe(19 * minute);
+});
+
+test.each<[string, number, number]>([
+  // The run began 20 minutes ago, and its operation has a window of 30 minutes.
+  ['the operation is new', 0, 30],
+  ['the first response was lost 20 minutes ago', -20, 10],
+  ["the platform's clock is an hour ahead", 60, 30],
+  ["the platform's clock is an hour behind", -60, 30],
+])('the end of the window by the own clock: %s', (_, createdAfterMinutes, minutesLeft) => {
+  const nowMs = Date.parse('2026-11-30T12:00:00Z');
+  const at = (minutes: number) => new Date(nowMs + minutes * minute).toISOString();
+  const created = { createdAt: at(createdAfterMinutes), expiresAt: at(createdAfterMinutes + 30) };
+  const context = { now: () => nowMs, settings: {} } as unknown as Parameters<typeof expiryOf>[2];
+  expect((expiryOf(created, { createdAtMs: nowMs - 20 * minute }, context) - nowMs) / minute).toBe(minutesLeft);
 });

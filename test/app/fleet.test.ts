@@ -412,7 +412,7 @@ test('after an outage of all workers, a run waits for a worker with its step', a
   const waiting = await able.engine.start('launch', wanted);
   await vi.waitFor(async () => expect(await stateOf(waiting.id)).toBe('APPROVED'), within);
   await able.engine.stop();
-  // As if the run had waited for longer than `strandedAfterMs`.
+  // The run now seems to have waited for longer than `strandedAfterMs`.
   await database
     .updateTable('runs')
     .set({ updated_at: Date.now() - 9_000 })

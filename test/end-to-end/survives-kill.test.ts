@@ -97,7 +97,7 @@ describe.concurrent('app', () => {
     await second.kill('SIGTERM');
   });
 
-  test('killed between two tiles: the next process computes only the others', { tags: [onlyInAll] }, async () => {
+  test('killed between two tiles: the next process takes the finished one', { tags: [onlyInAll] }, async () => {
     const { sandbox, env, app, session, reopen } = await start({ TILE_PIXELS: '65536', STEP_CONCURRENCY: '1' });
     const { id } = await session.start({ stepId: 'slope', input: { type: 'synthetic', size: 2_048 } });
     const { operationId } = await until(session, id, ({ state }) => state === 'AWAITING_APPROVAL');

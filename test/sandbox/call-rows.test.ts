@@ -124,6 +124,20 @@ describe('the time axis', () => {
     ]);
   });
 
+  test('a drawing with the moments of another has its pauses', () => {
+    const window = { fromMs: startMs, toMs: startMs + 60_000 };
+    const drawingOf = (calls: ListedCall[], alsoMs: number[] = []) => timelineOf(calls, [], { window, alsoMs })!;
+    const [early, late] = [
+      [call(1, 0), call(2, 5_000)],
+      [call(1, 0), call(2, 58_000)],
+    ];
+    const moments = [...early, ...late].flatMap(({ at }) => [Date.parse(at), Date.parse(at) + 100]);
+    const segments = drawingOf(early, moments).plot.segments;
+    expect(segments.filter(({ isFolded }) => isFolded)).toHaveLength(1);
+    expect(drawingOf(late, moments).plot.segments).toEqual(segments);
+    expect(drawingOf(late).plot.segments).not.toEqual(segments);
+  });
+
   test('labels after ten minutes and after hours differ', () => {
     for (const atMs of [0, 700_000, 7_000_000, 90_000_000]) {
       const calls = Array.from({ length: 11 }, (_, i) => call(i, atMs + i * 2_000));

@@ -279,7 +279,7 @@ describe('the inspector', () => {
     expect(await rows('?app=unknown')).toHaveLength(2);
   });
 
-  test('two launches side by side: calls and verdicts that differ are marked', async () => {
+  test('a comparison of two launches marks the calls and verdicts that differ', async () => {
     const sandbox = await startSandbox();
     const first = await operation(sandbox, 'Index');
     const second = await sandbox.launch();

@@ -34,7 +34,7 @@ export interface KeptTilesOptions {
   /** Folder of this attempt. */
   readonly workFolder: string;
   /** Everything that the pixels of all tiles depend on: code, parameters, inputs with their digests. */
-  readonly of: () => Promise<unknown>;
+  readonly dependsOn: () => Promise<unknown>;
   readonly digests: FileDigests;
 }
 
@@ -114,7 +114,7 @@ export class KeptTiles {
   }
 
   async #hashOf({ from, to }: Tile): Promise<string> {
-    const job = await (this.#job ??= this.#options.of().then((all) => JSON.stringify(all)));
+    const job = await (this.#job ??= this.#options.dependsOn().then((all) => JSON.stringify(all)));
     return createHash('sha256')
       .update(JSON.stringify([from, to]))
       .update(job)

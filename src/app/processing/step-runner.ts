@@ -235,7 +235,7 @@ export class StepRunner {
     const { provenance, inputDigests } = prepared.executorTask;
     const kept = new KeptTiles({
       ...{ workFolder, digests: prepared.digests },
-      of: async () => [provenance, this.#options.confinement.gdalVersion, await inputDigests],
+      dependsOn: async () => [provenance, this.#options.confinement.gdalVersion, await inputDigests],
     });
     const { parts, usages } = await runTiles(tiles, {
       ...{ step: prepared.step, kept, signal },

@@ -68,7 +68,7 @@ function itemPage(template: string | null | undefined): WireProfile['pages']['it
 }
 
 /** A platform whose pages the profile names has only these. */
-function requestPage(pages: WireChanges['pages']): NonNullable<WireProfile['pages']['request']> | null {
+function requestPage(pages: WireChanges['pages']): ((requestId: string) => string) | null {
   if (pages === undefined) return assumedProfile.pages.request ?? null;
   const { request: template } = pages;
   return template ? (requestId) => fillPath(template, { requestId }) : null;

@@ -1,7 +1,7 @@
 import { endpoints } from '../../contract/index.ts';
 import type { Operations } from '../external-app/operations.ts';
 import type { Launch } from '../identity/launch.ts';
-import { momentsOf, timelineOf, type DrawnCall } from '../referee/timeline.ts';
+import { brokenCalls, momentsOf, timelineOf, type DrawnCall } from '../referee/timeline.ts';
 import type { Trace } from '../referee/trace.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
 
@@ -15,7 +15,7 @@ export interface CompareOptions {
 
 const maxDrawn = 1_000;
 
-/** Shows two launches side by side: their calls from the launch on, on the same scale, their verdicts, and their calls by endpoint. */
+/** Compares two launches: their calls on the same scale, from the first call on, their verdicts, and the number of calls by endpoint. */
 export function compareLaunches({ trace, verdicts, operations, redact }: CompareOptions, launches: readonly Launch[]) {
   const drawn = launches.map(({ id }) => trace.drawn(id, 0, Number.MAX_SAFE_INTEGER, maxDrawn));
   const begins = drawn.map((calls, i) => Date.parse(calls[0]?.at ?? '') || (launches[i]?.createdAtMs ?? 0));
@@ -23,7 +23,7 @@ export function compareLaunches({ trace, verdicts, operations, redact }: Compare
   const names = launches.map(({ id }) => redact(operations.names(id)).map((named) => [named.id, named.name] as const));
   const judged = launches.map(({ id }) => verdicts.of(id).verdict);
   const offsets = drawn.map((calls, i) => {
-    const broken = new Set(judged[i]?.rules.flatMap(({ violations }) => violations.flatMap((one) => one.calls.map(({ id }) => id)))); // oxfmt-ignore
+    const broken = brokenCalls(judged[i]?.rules ?? []);
     return momentsOf(calls, (id) => broken.has(id)).map((ms) => ms - (begins[i] ?? 0));
   });
   const results = judged.map(({ rules, advisories }) => [...rules, ...advisories]);

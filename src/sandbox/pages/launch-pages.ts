@@ -9,7 +9,7 @@ import type { Files } from '../uploads/files.ts';
 import type { IdentityTokens } from '../identity/identity-tokens.ts';
 import type { Launch } from '../identity/launch.ts';
 import { spanText, type LaunchEvent, type LaunchEvents } from '../marketplace/launch-events.ts';
-import { timelineOf, type DrawnCause } from '../referee/timeline.ts';
+import { brokenCalls, timelineOf, type DrawnCause } from '../referee/timeline.ts';
 import type { CallView, Trace } from '../referee/trace.ts';
 import type { Verdict } from '../referee/verdict.ts';
 import type { Verdicts } from '../referee/verdicts.ts';
@@ -151,11 +151,7 @@ const faultOf = ({ detail }: { detail: Readonly<Record<string, unknown>> }) =>
 function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.output<typeof inspectorQuery>): object {
   const { operations, clock, trace, verdicts, events, faults, tokens, uploadSessions } = options;
   const { verdict, count } = verdicts.of(launch.id);
-  const broken = new Map(
-    verdict.rules.flatMap(({ rule, violations }) =>
-      violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const)),
-    ),
-  );
+  const broken = brokenCalls(verdict.rules);
   const { endpoint, outcome, text, before } = asked;
   const { total, calls } = trace.page(
     launch.id,

@@ -47,8 +47,8 @@ export interface TimelineOptions {
 }
 
 /**
- * Calls over real time, with long pauses drawn short: what caused them on top, then the session's own calls, then those of each operation, a lane for
- * each endpoint that was called. Null where there is nothing to draw. Lengths are units of the SVG.
+ * Calls over real time, with long pauses drawn short: what caused them on top, then the session's own calls, then those of each
+ * operation, a lane for each endpoint that was called. Null where there is nothing to draw. Lengths are units of the SVG.
  */
 export function timelineOf(
   calls: readonly DrawnCall[],
@@ -56,11 +56,7 @@ export function timelineOf(
   { causes = [], operations = new Map(), window, alsoMs = [], lanesOf = calls }: TimelineOptions = {},
 ) {
   if (calls.length === 0 && causes.length === 0 && !window) return null;
-  const broken = new Map(
-    rules.flatMap(({ rule, violations }) =>
-      violations.flatMap((violation) => violation.calls.map(({ id }) => [id, rule] as const)),
-    ),
-  );
+  const broken = brokenCalls(rules);
   const times = [...calls.flatMap(spanOf), ...causes.map(({ at }) => Date.parse(at))];
   const from = window?.fromMs ?? Math.min(...times);
   const span = Math.max(1_000, (window?.toMs ?? Math.max(...times)) - from);
@@ -94,10 +90,8 @@ export function timelineOf(
     y += groupGap;
   }
   const groupKey = keyOf(groups.map(({ key }) => key));
-  const [parts, folds] = [false, true].map((wanted) => segments.filter((part) => part.isFolded === wanted)) as [
-    Segment[],
-    Segment[],
-  ];
+  const parts = segments.filter((part) => !part.isFolded);
+  const folds = segments.filter((part) => part.isFolded);
   const stepMs = stepOf(parts.reduce((sum, part) => sum + part.toMs - part.fromMs, 0));
   return {
     width: labelWidth + plotWidth + 4,
@@ -129,6 +123,12 @@ export function timelineOf(
       })),
   };
 }
+
+/** The rule that each violating call breaks, by the id of the call. */
+export const brokenCalls = (rules: readonly JudgedRule[]): ReadonlyMap<number, string> =>
+  new Map(
+    rules.flatMap(({ rule, violations }) => violations.flatMap(({ calls }) => calls.map(({ id }) => [id, rule]))),
+  );
 
 /** The beginnings and ends of calls that brought news, in epoch milliseconds. `isNews`: true for a call that is news in any case. */
 export const momentsOf = (calls: readonly DrawnCall[], isNews: (id: number) => boolean = () => false): number[] =>

@@ -52,7 +52,11 @@ export interface FileFilter {
 
 const fitsFilter = `(@text is null or instr(lower(original_name || ' ' || id), lower(@text)) > 0)
   and (@sourceType is null or source_type = @sourceType) and (@status is null or status = @status)`;
-const boundFilter = ({ text = null, sourceType = null, status = null }: { readonly [Name in keyof FileFilter]?: FileFilter[Name] | null }) => ({ text, sourceType, status }); // oxfmt-ignore
+const boundFilter = ({ text, sourceType, status }: FileFilter) => ({
+  text: text ?? null,
+  sourceType: sourceType ?? null,
+  status: status ?? null,
+});
 
 interface FileRow {
   id: string;

@@ -145,7 +145,7 @@ function mosaicGrid(datasets: readonly gdal.Dataset[], pixel?: readonly [number,
   if (perUnit !== null && widthOf(placed) > turn360 + width && boxes.every((box) => widthOf([box]) <= turn360 + width))
     throw new KitError(
       'grid_implausible',
-      `together the rasters would cover ${Math.round((widthOf(placed) * 360) / turn360)}° of longitude, since they begin at different ones (${placed.map(({ west }) => `${Math.round(west * 100) / 100}`).join(', ')}): bring them to one range first, by the step reproject onto the grid of the first`,
+      `together the rasters would cover ${Math.round((widthOf(placed) * 360) / turn360)}° of longitude, because they begin at different longitudes (${placed.map(({ west }) => `${Math.round(west * 100) / 100}`).join(', ')}): bring them to one range first, by the step reproject onto the grid of the first`,
       { status: 422 },
     );
   // At least one, which was checked above.

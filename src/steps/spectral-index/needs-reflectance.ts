@@ -3,12 +3,12 @@ import { parseExpression } from '../band-math/expression.ts';
 /** Values of the bands of three pixels, which are no multiples of each other. */
 const pixels = [0, 1, 2].map((pixel) => (band: number) => 0.11 + ((band * 7 + pixel * 5) % 13) / 20);
 const factor = 1_000;
-/** A number against a division by 0 changes less than this. */
+/** Formulas may add a small number to avoid a division by 0. It changes the index by less than this. */
 const tolerance = 1e-3;
 
 /**
- * True if the index of digital numbers is another one than that of reflectance: its formula adds a number to values of bands, as EVI does.
- * A factor of all bands leaves other indices as they are, or changes only their unit.
+ * True if digital numbers give another index than reflectance, because the formula adds a number to values of bands, as EVI does. Other
+ * indices do not change if all bands have the same factor, or change only their unit.
  */
 export function needsReflectance(formula: string, constants: Readonly<Record<string, number>>): boolean {
   const expression = parseExpression(formula, constants);

@@ -18,17 +18,17 @@ export const askForApproval: Stage = async (run, context) => {
   });
 };
 
-/** Clocks that differ by less count as one. */
+/** Clocks that differ by less than this count as equal. */
 const sameClockMs = 60_000;
 
 /**
  * The end of the operation's window by this machine's clock. If the platform's clock shows another time, only the length of the
- * window counts. The operation may be older than this answer, if an earlier answer was lost.
+ * window counts. The operation may be older than this response, if an earlier response was lost.
  */
-function expiryOf(
-  { createdAt, expiresAt }: CreatedOperation,
+export function expiryOf(
+  { createdAt, expiresAt }: Pick<CreatedOperation, 'createdAt' | 'expiresAt'>,
   run: Pick<Run, 'createdAtMs'>,
-  { now, settings }: StageContext,
+  { now, settings }: Pick<StageContext, 'now' | 'settings'>,
 ): number {
   if (expiresAt === undefined) return now() + settings.limits.operationWindowMs;
   const [createdMs, expiresMs] = [Date.parse(createdAt ?? ''), Date.parse(expiresAt)];
