@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { planTiles } from '../../src/app/processing/plan-tiles.ts';
 import { createLocalExecutor } from '../../src/app/processing/local-executor.ts';
 import { RunReleased, type ExecutorTask, type StepExecutor } from '../../src/app/processing/step-executor.ts';
-import { ChildJobError } from '../../src/child/index.ts';
+import { ChildJobError, type Confinement } from '../../src/child/index.ts';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import type { RunInput } from '../../src/app/processing/run-input.ts';
 import allSteps from '../support/all-steps.ts';
@@ -221,7 +221,10 @@ describe('another attempt at the run', () => {
   const source = { type: 'synthetic', size: 1_280 } as const;
 
   /** A host of `slope` in three tiles. Its executor does `before` to each, and `computed` has the tiles of which it computed pixels. */
-  async function startHost(before: (number: number) => Promise<void> = async () => {}) {
+  async function startHost(
+    before: (number: number) => Promise<void> = async () => {},
+    more: { readonly workFolder?: string; readonly confinement?: Confinement } = {},
+  ) {
     const local = createLocalExecutor({
       module: allSteps.module,
       confinement: await testConfinement(),
@@ -237,7 +240,7 @@ describe('another attempt at the run', () => {
       },
       close: async () => {},
     };
-    const { host, workFolder } = await startStepHost({ definition: allSteps, tilePixels: 20_000, executor, concurrency: 1 }); // oxfmt-ignore
+    const { host, workFolder } = await startStepHost({ definition: allSteps, tilePixels: 20_000, executor, concurrency: 1, ...more }); // oxfmt-ignore
     const attempt = (claim: number, signal = never, parameters: StepParameters = {}) => {
       const states: string[] = [];
       const outputs = host
@@ -327,6 +330,14 @@ describe('another attempt at the run', () => {
   test('takes no tile that was computed with other parameters', async () => {
     const { attempt, computed } = await interrupted();
     await attempt(2, never, { unit: 'percent' }).outputs;
+    expect(computed.toSorted()).toEqual([0, 1, 2]);
+  });
+
+  test('takes no tile that another version of GDAL has computed', async () => {
+    const { tiles } = await interrupted();
+    const confinement = { ...(await testConfinement()), gdalVersion: '0.0.0' };
+    const { attempt, computed } = await startHost(undefined, { workFolder: join(tiles, '..', '..'), confinement });
+    await attempt(2).outputs;
     expect(computed.toSorted()).toEqual([0, 1, 2]);
   });
 
