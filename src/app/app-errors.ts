@@ -132,6 +132,7 @@ export const appErrors = {
   scales_differ: { ...ofRun, advice: 'Take rasters with the same scale and offset, or bring them to one first, and start a new run.' },
   units_differ: { ...ofRun, advice: 'Convert the rasters to one unit first, and start a new run.' },
   classes_differ: { ...ofRun, advice: 'Give the rasters one table of classes first, and start a new run.' },
+  classes_blended: { ...ofRun, advice: 'Choose a method that keeps the numbers of classes, such as near or mode, and start a new run.' },
   crs_not_stored: { ...ofRun, advice: 'Choose another reference system with an EPSG code, or bring the raster to one by the step reproject, and start a new run.' },
   no_date: { ...ofRun, advice: 'Take items with a date, or choose another overlap, and start a new run.' },
   no_free_value: ofInput,

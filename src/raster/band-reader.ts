@@ -1,7 +1,7 @@
 /** Only for child processes. Reads values and validity of a band, for every step, preview and summary. */
 import type gdal from 'gdal-async';
 import { KitError } from '../contract/kit-error.ts';
-import { canHold } from './integer-types.ts';
+import { canHold, requireExact } from './integer-types.ts';
 import { SceneError } from './match-band.ts';
 import { inPieces } from './pieces.ts';
 import { metadataOf } from './metadata-of.ts';
@@ -15,6 +15,8 @@ export interface Reading {
   readonly scaling?: Scaling;
   /** The stored number that marks no data. Default: the value that the file or its item declares. */
   readonly nodata?: number | undefined;
+  /** Refuses integers of 64 bits beyond 2^52, which would lose digits (`KitError` `type_not_supported`). Default: false, as for statistics and previews. */
+  readonly isExact?: boolean;
 }
 
 /** A linear scale: the physical value is `stored * factor + offset`. */
@@ -74,10 +76,11 @@ export class BandReader {
   /** Stored numbers that mark no data. */
   readonly #missing: readonly number[];
   readonly #isSigned: boolean;
+  readonly #isChecked: boolean;
   readonly #mask: gdal.RasterBand | null;
   #maskValues: Uint8Array | Float32Array = new Uint8Array(0);
 
-  constructor({ band, ofItem = null }: ReadableBand, { scaling = 'physical', nodata }: Reading = {}) {
+  constructor({ band, ofItem = null }: ReadableBand, { scaling = 'physical', nodata, isExact = false }: Reading = {}) {
     if (/^C(Int|Float)/.test(band.dataType ?? ''))
       throw new SceneError(
         'complex_values',
@@ -85,6 +88,7 @@ export class BandReader {
       );
     this.band = band;
     this.#isSigned = isSignedByte(band);
+    this.#isChecked = isExact && (band.dataType?.endsWith('Int64') ?? false);
     this.#mask = maskOf(band);
     const declared = nodata ?? band.noDataValue ?? ofItem?.nodata ?? null;
     const rounded = band.dataType === 'Float32' && declared !== null ? Math.fround(declared) : declared;
@@ -128,6 +132,7 @@ export class BandReader {
     if (this.#isSigned) for (let i = start; i < end; i++) if (out[i]! > 127) out[i]! -= 256;
     inPieces(end - start, (from, to) => {
       for (const missing of this.#missing) erase(out, missing, start + from, start + to);
+      if (this.#isChecked) for (let i = start + from; i < start + to; i++) requireExact(out[i]!);
       if (!isPlain(this.scale)) applyScale(out, this.scale, start + from, start + to);
     });
     if (!this.#mask) return;

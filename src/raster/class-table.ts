@@ -83,6 +83,9 @@ export function classesOfLabels(
   });
 }
 
+/** True if a band has a colour table. The binding returns undefined for a band without one, against its type. */
+export const hasColorTable = (band: gdal.RasterBand): boolean => Boolean(band.colorTable);
+
 /** The classes of a band, by its colour table, and by its category names or the file's metadata `CLASS_<value>`; null where it has no table. */
 export function classesOf(band: gdal.RasterBand): RasterClass[] | null {
   const table = band.colorTable;

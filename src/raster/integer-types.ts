@@ -1,3 +1,5 @@
+import { KitError } from '../contract/kit-error.ts';
+
 /** Smallest and largest value of each integer type that 64-bit floats store exactly, by GDAL's names. */
 export const integerRanges: Readonly<Record<string, readonly [lowest: number, highest: number]>> = {
   Byte: [0, 255],
@@ -22,4 +24,17 @@ export function isInRange(dataType: string | null, value: number): boolean {
 export function canHold(dataType: string | null, value: number): boolean {
   if (dataType?.endsWith('Int64')) return Number.isSafeInteger(value) && (value >= 0 || dataType === 'Int64');
   return !integerRanges[dataType ?? ''] || (Number.isInteger(value) && isInRange(dataType, value));
+}
+
+/** GDAL adds a half to a real number that becomes an integer: up to here it is exact. */
+const mostExact = 2 ** 52;
+
+/** Throws `KitError` (`type_not_supported`) for an integer of 64 bits that a real number does not store exactly. NaN passes. */
+export function requireExact(value: number): void {
+  if (!(Math.abs(value) > mostExact)) return;
+  throw new KitError(
+    'type_not_supported',
+    `the raster holds ${value}, and integers of 64 bits stay exact up to ${mostExact} only; convert it to another type first`,
+    { status: 422 },
+  );
 }

@@ -4,7 +4,14 @@ import { KitError } from '../contract/kit-error.ts';
 /** Describes a problem with an input, in words that its owner can act on. */
 export class SceneError extends KitError {
   constructor(
-    code: 'band_not_found' | 'band_ambiguous' | 'grids_differ' | 'not_one_raster' | 'not_one_layer' | 'complex_values',
+    code:
+      | 'band_not_found'
+      | 'band_ambiguous'
+      | 'grids_differ'
+      | 'not_one_raster'
+      | 'not_one_layer'
+      | 'complex_values'
+      | 'nodata_differs',
     message: string,
     data: Readonly<Record<string, unknown>> = {},
   ) {

@@ -5,6 +5,7 @@ import { bandNames } from './band-names.ts';
 import { alphaOf, type ItemBand, type ItemFacts } from './band-reader.ts';
 import { observedAtOf } from './observed-at.ts';
 import { isSameTransform, matchBand, SceneError, type NamedBand } from './match-band.ts';
+import { requireOneMarker, requireOnePage } from './whole-raster.ts';
 import { openRaster } from './open-raster.ts';
 
 export { SceneError } from './match-band.ts';
@@ -36,7 +37,12 @@ export interface Scene {
 export function openScene(paths: readonly string[], ofItems: readonly ItemFacts[] = []): Scene {
   const datasets: gdal.Dataset[] = [];
   try {
-    for (const path of paths) datasets.push(openRaster(path));
+    for (const path of paths) {
+      const dataset = openRaster(path);
+      datasets.push(dataset);
+      requireOnePage(dataset, basename(path));
+      requireOneMarker(dataset, basename(path));
+    }
   } catch (error) {
     datasets.forEach((dataset) => dataset.close());
     throw error;

@@ -17,8 +17,9 @@ export {
 export type { ReadableBand, Reading, Scaling, ValueScale } from '../raster/band-reader.ts';
 export { eachStrip, walkBands, walkStrips, type OutputValues, type Strip } from '../raster/block-walk.ts';
 export { createRaster, gridOf, nameBands, type CogOptions, type Grid, type NewRaster } from '../raster/cog.ts';
+export { hasColorTable } from '../raster/class-table.ts';
 export { metadataOf } from '../raster/metadata-of.ts';
-export { integerRanges } from '../raster/integer-types.ts';
+export { integerRanges, requireExact } from '../raster/integer-types.ts';
 export { fromLonLat, toLonLat, type LonLat } from '../raster/lon-lat.ts';
 export { gridDifference, type BandGrid } from '../raster/match-band.ts';
 export { requireSameGrid } from '../raster/scene.ts';
@@ -33,11 +34,9 @@ export * from './warp.ts';
 export {
   keepScales,
   keepUnits,
-  mostExact,
   narrowed,
   needsPlainCopy,
   plainCopy,
-  tooLong,
   typeOf,
   widened,
   wideTypeOf,

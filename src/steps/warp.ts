@@ -14,6 +14,7 @@ import {
   requireOneNodata,
   type ValueScale,
 } from '../raster/band-reader.ts';
+import { hasColorTable } from '../raster/class-table.ts';
 import { messageOf, withoutFolders } from '../files/index.ts';
 import { gridOf } from '../raster/cog.ts';
 import { boxOf, footprintOf } from '../raster/footprint.ts';
@@ -88,8 +89,8 @@ const oppositeMethods: Readonly<Record<string, string>> = { min: 'max', max: 'mi
 const methodsWithoutOpposite: ReadonlySet<string> = new Set(['q1', 'med', 'q3', 'rms']);
 
 /**
- * Returns arguments for a warp of stored numbers whose result is that of the values. Throws `KitError` (`scaled_values`) if there is no
- * such warp.
+ * Returns arguments for a warp of stored numbers whose result is that of the values. Throws `KitError` if there is no such warp
+ * (`scaled_values`), or if it would blend classes (`classes_blended`).
  */
 export function argumentsForStored(
   args: readonly (string | number)[],
@@ -97,6 +98,7 @@ export function argumentsForStored(
   scales: readonly ValueScale[],
 ): readonly (string | number)[] {
   const method = methodOf(args);
+  if (!selectingMethods.has(method)) requireNoClasses(bands, method, 'choose near or mode');
   const alpha = alphaOf(dataset)?.id;
   const isNegative = scales.filter((_, i) => bands[i]?.band.id !== alpha).map(({ factor }) => factor < 0);
   const refuse = (scale: string) => {
@@ -112,6 +114,17 @@ export function argumentsForStored(
   if (opposite === undefined || !isNegative.includes(true)) return args;
   if (isNegative.includes(false)) refuse('a negative scale in some bands');
   return args.map((arg, i) => (args[i - 1] === '-r' ? opposite : arg));
+}
+
+/** Throws `KitError` (`classes_blended`) if a band has a colour table: between two of its numbers lies another class. */
+export function requireNoClasses(bands: readonly SceneBand[], method: string, advice: string): void {
+  const classes = bands.find(({ band }) => hasColorTable(band));
+  if (!classes) return;
+  throw new KitError(
+    'classes_blended',
+    `${classes.place ?? classes.fileName} has a colour table, so its numbers are names of classes, which ${method} would blend into other classes: ${advice}`,
+    { status: 422 },
+  );
 }
 
 const methodOf = (args: readonly (string | number)[]): string => {

@@ -15,7 +15,7 @@ import {
   readerOf,
   type ValueScale,
 } from '../raster/band-reader.ts';
-import { canHold, integerRanges } from '../raster/integer-types.ts';
+import { canHold, integerRanges, requireExact } from '../raster/integer-types.ts';
 import { createRaster, gridOf, type Grid } from '../raster/cog.ts';
 import type { SceneBand } from '../raster/scene.ts';
 import { partOf, type JobContext } from '../child/in-child.ts';
@@ -32,9 +32,6 @@ const wider: Readonly<Record<string, readonly [type: string, missing: number]>> 
   UInt16: ['Int32', -2_147_483_648],
   Int16: ['Int32', -2_147_483_648],
 };
-
-/** GDAL adds a half to a real number that becomes an integer: up to here it is exact. */
-export const mostExact = 2 ** 52;
 
 /** The type that holds a band's values. Signed bytes of old files are 16-bit integers. */
 export const typeOf = (band: gdal.RasterBand): string => (isSignedByte(band) ? 'Int16' : (band.dataType ?? 'Float32'));
@@ -71,7 +68,7 @@ export function widened(
           outputs.forEach((out, k) => {
             for (let i = 0; i < width * rows; i++) {
               const value = inputs[k]![i]!;
-              if (isLong && Math.abs(value) > mostExact) throw tooLong(value);
+              if (isLong) requireExact(value);
               out[i] = Number.isNaN(value) ? missing : value;
             }
           }),
@@ -79,14 +76,6 @@ export function widened(
       ),
   );
 }
-
-/** The error for an integer beyond `mostExact`. */
-export const tooLong = (value: number) =>
-  new KitError(
-    'type_not_supported',
-    `the raster holds ${value}, and integers of 64 bits stay exact up to ${mostExact} only; convert it to another type first`,
-    { status: 422 },
-  );
 
 /**
  * Copies a wide raster to `type`. `nodata` marks missing pixels if no valid pixel has that value, else a mask. If the bands miss different pixels and there is no

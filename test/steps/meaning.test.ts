@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { StepParameters } from '../../src/app/processing/step-parameters.ts';
 import allSteps from '../support/all-steps.ts';
 import { make, read, run, valid, type Made } from '../support/made-rasters.ts';
+import { netcdf } from '../support/other-files.ts';
 import { startStepHost } from '../support/step-host.ts';
 import { ZoneStatistics } from '../../src/steps/zonal-statistics/statistics.ts';
 
@@ -143,6 +144,23 @@ describe('what is merged means the same', () => {
       message: expect.stringMatching(/^class 1 has another colour or name in b\.tif\b.* than in a\.tif\b/) as string,
     });
   });
+  test.each<[string, StepParameters]>([
+    ['reproject', { crs: 'EPSG:32633', resampling: 'bilinear' }],
+    ['reproject', { crs: 'EPSG:32633', resampling: 'average' }],
+    ['mosaic', { resampling: 'cubic' }],
+    ['mosaic', { overlap: 'mean' }],
+    ['mosaic', { overlap: 'median' }],
+  ])('%s %j: classes are not blended', async (step, parameters) => {
+    const made = step === 'mosaic' ? [of(blue), of(blue, east)] : of(blue);
+    await expect(run(step, made, parameters)).rejects.toMatchObject({
+      code: 'classes_blended',
+      message: expect.stringContaining('a.tif, band 1 has a colour table') as string,
+    });
+  });
+  test.each(['near', 'mode', 'max'])('control: %s keeps classes', async (resampling) => {
+    const { bands } = (await run('reproject', of(blue), { crs: 'EPSG:32633', resampling })).raster();
+    expect(new Set(bands[0])).toEqual(new Set([1]));
+  });
   test('control: a class that differs and does not occur', async () => {
     const withOther = palette([1, [0, 0, 255]], [2, [9, 9, 9]]);
     const { bands } = (await run('mosaic', [of(blue), of(withOther, east)])).raster();
@@ -185,9 +203,91 @@ describe('64-bit integers', () => {
       run(step, step === 'mosaic' ? [made, { ...made, transform: east }] : made, { crs: 'EPSG:32633' }),
     ).rejects.toMatchObject({ code: 'type_not_supported' });
   });
+  const area = {
+    type: 'Polygon',
+    coordinates: [[[14.9, 44], [15.004, 44], [15.004, 46], [14.9, 46], [14.9, 44]]], // oxfmt-ignore
+  } as const;
+  test.each<[string, StepParameters]>([
+    ['band-math', { expression: '"1"' }],
+    ['polygonize', {}],
+    ['clip', { area }],
+    ['cloud-mask', { band: '1', quality: '2', bits: '0' }],
+  ])('%s refuses what would lose digits', async (step, parameters) => {
+    const made: Made = { type: 'Int64', bands: [() => 2 ** 53, () => 0], nodata: -1 };
+    await expect(run(step, made, parameters)).rejects.toMatchObject({ code: 'type_not_supported' });
+  });
+  test('the lowest number marks missing pixels', async () => {
+    const started = await startStepHost({ definition: allSteps, keepsChildren: true });
+    const plain = make(join(started.inputDir, 'plain.tif'), {
+      type: 'Int64',
+      bands: [(x) => (x === 0 ? -(2 ** 63) : x)],
+    });
+    // The bindings cannot write such a value.
+    const options = ['-a_nodata', '-9223372036854775808'];
+    gdal.translate(join(started.inputDir, 'a.tif'), gdal.open(plain), options).close();
+    const input = { type: 'local', path: 'a.tif' } as const;
+    const runStep = async (step: string, wanted: StepParameters) =>
+      started.run(step, input, (await started.host.check(step, wanted, input)).parameters);
+    const { bands } = read((await runStep('band-math', { expression: '"1"' })).path);
+    expect(bands[0]).toEqual(pixels(200, (i) => (i % 20 === 0 ? null : i % 20)));
+    await expect(runStep('clip', { area })).rejects.toMatchObject({ code: 'type_not_supported' });
+  });
   test('control: up to 2^52 they stay', async () => {
     const { bands } = (await run('reproject', long(2 ** 52 - 1), { crs: 'EPSG:32633' })).raster();
     expect(new Set(bands[0])).toEqual(new Set([2 ** 52 - 1]));
+  });
+});
+
+describe('no part of a file is left out unsaid', () => {
+  async function valuesOf(name: string, put: (path: string) => void): Promise<(number | null)[]> {
+    const started = await startStepHost({ definition: allSteps, keepsChildren: true });
+    put(join(started.inputDir, name));
+    const input = { type: 'local', path: name } as const;
+    const { parameters } = await started.host.check('band-math', { expression: '"1"' }, input);
+    return read((await started.run('band-math', input, parameters)).path).bands[0]!;
+  }
+  const pages = (count: number) => (path: string) => {
+    for (let page = 0; page < count; page++) {
+      const plain = make(`${path}.page`, { bands: [() => page + 1] });
+      const options = page === 0 ? [] : ['-co', 'APPEND_SUBDATASET=YES'];
+      gdal.translate(path, gdal.open(plain), ['-of', 'GTiff', ...options]).close();
+      rmSync(plain);
+    }
+  };
+  test('a TIFF of two pages is refused', async () => {
+    await expect(valuesOf('a.tif', pages(2))).rejects.toMatchObject({
+      code: 'not_one_raster',
+      message: expect.stringMatching(/^a\.tif holds 2 rasters \(pages\).*GTIFF_DIR:1:FILE/) as string,
+    });
+    expect(new Set(await valuesOf('a.tif', pages(1)))).toEqual(new Set([1]));
+  });
+  test('control: overviews and a mask are no pages', async () => {
+    const values = await valuesOf('a.tif', (path) => {
+      make(path, { width: 600, height: 600, bands: [() => 3], mask: (x) => (x === 0 ? 0 : 255) });
+      const dataset = gdal.open(path, 'r+');
+      dataset.buildOverviews('NEAREST', [2]);
+      dataset.close();
+    });
+    expect(valid(values)).toEqual(pixels(599 * 600, () => 3));
+  });
+  test.each<[Parameters<typeof netcdf>[0], string]>([
+    [{ _FillValue: [-999], missing_value: [3] }, 'a.nc names several values for missing data (-999 and 3)'],
+    [{ missing_value: [3, 4] }, 'a.nc names several values for missing data (3 and {3,4})'],
+  ])('netCDF with %j is refused', async (markers, message) => {
+    await expect(valuesOf('a.nc', (path) => writeFileSync(path, netcdf(markers)))).rejects.toMatchObject({
+      code: 'nodata_differs',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+  test.each<[Parameters<typeof netcdf>[0], number | null]>([
+    [{}, null],
+    [{ missing_value: [3] }, 3],
+    [{ _FillValue: [3], missing_value: [3] }, 3],
+    [{ _FillValue: [3], missing_value: [NaN] }, 3],
+  ])('control: netCDF with %j', async (markers, missing) => {
+    const values = await valuesOf('a.nc', (path) => writeFileSync(path, netcdf(markers)));
+    const rows = [8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3];
+    expect(values).toEqual(rows.map((value) => (value === missing ? null : value)));
   });
 });
 

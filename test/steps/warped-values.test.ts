@@ -30,6 +30,32 @@ describe('overviews of an input', () => {
   });
 });
 
+describe('overviews of a reprojected raster', () => {
+  async function firstOverview(made: Made, resampling: string): Promise<Set<number>> {
+    const { path } = await run('reproject', { width: 1_024, height: 512, ...made }, { ...same, resampling });
+    const dataset = gdal.open(path);
+    const overview = dataset.bands.get(1).overviews.get(0);
+    const { x, y } = overview.size;
+    const values = overview.pixels.read(0, 0, x, y, new Float64Array(x * y)) as Float64Array;
+    dataset.close();
+    return new Set(values);
+  }
+  const columns: Made = { type: 'Byte', bands: [(x) => (x % 4 === 0 ? 80 : 40)] };
+  const classes = (dataset: gdal.Dataset) => {
+    const table = new gdal.ColorTable(gdal.GPI_RGB);
+    for (const value of [40, 80]) table.set(value, { c1: value, c2: 0, c3: 0, c4: 255 });
+    dataset.bands.get(1).colorTable = table;
+  };
+  test('have means of values', async () => {
+    expect(await firstOverview(columns, 'bilinear')).toEqual(new Set([60, 40]));
+  });
+  test('have values themselves for near, for mode and for classes', async () => {
+    expect(await firstOverview(columns, 'near')).toEqual(new Set([80, 40]));
+    expect(await firstOverview(columns, 'mode')).toEqual(new Set([80, 40]));
+    expect(await firstOverview({ ...columns, place: classes }, 'max')).toEqual(new Set([80, 40]));
+  });
+});
+
 test.each(['Float32', 'Byte'])('a mean of %s that equals the nodata value is a value', async (type) => {
   const made: Made = { type, nodata: 5, bands: [(x) => (x % 2 === 0 ? 4 : 6)] };
   const { bands } = (await run('reproject', made, { ...same, resampling: 'average', pixelSize: 60 })).raster();

@@ -80,8 +80,8 @@ export function mp4(handler = 'vide'): Buffer {
   ]);
 }
 
-/** A NetCDF classic file with one variable of 4 x 3 floats over longitude and latitude. */
-export function netcdf(): Buffer {
+/** A NetCDF classic file with one variable of 4 x 3 floats over longitude and latitude. `markers`: attributes of the variable. */
+export function netcdf(markers: Readonly<Record<string, readonly number[]>> = {}): Buffer {
   const int = (...values: number[]) =>
     Buffer.concat(
       values.map((value) => {
@@ -137,7 +137,11 @@ export function netcdf(): Buffer {
       int(double, 32, begins[1] ?? 0),
       text('v'),
       int(2, 0, 1),
-      attributes(),
+      attributes(
+        ...Object.entries(markers).map(([name, values]) =>
+          Buffer.concat([text(name), int(float, values.length), floats([...values])]),
+        ),
+      ),
       int(float, 48, begins[2] ?? 0),
     ]);
   const headBytes = head([0, 0, 0]).length;

@@ -123,7 +123,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
           writeCog(source, path, options, progress, { ...metadata, ...more }, { unit, without });
         },
         reader: (source, reading) => {
-          const reader = readerOf(source, reading);
+          const reader = readerOf(source, { ...reading, isExact: true });
           const known = bandName(source, inputs);
           if (known !== null && !readings.has(known) && readings.size < maxReadings)
             readings.set(known, { band: known.slice(0, 200), ...reader.scale, origin: reader.scaleOrigin });

@@ -22,6 +22,7 @@ import {
   placeIn,
   reachesPole,
   requireCovered,
+  requireNoClasses,
   requirePlausible,
   requireTransform,
   scalesOf,
@@ -227,6 +228,7 @@ export default async function work(job: StepJob<Parameters>): Promise<void> {
   const warp = [...(wanted === undefined ? [] : ['-t_srs', targetOf(wanted, systems)]), '-r', parameters.resampling];
   const sources = sourcesOf(scene, views);
   const { overlap } = parameters;
+  if (overlap === 'mean' || overlap === 'median') requireNoClasses(scene.bands, overlap, 'choose another overlap');
   const made = isOrder(overlap)
     ? await warped(
         job,

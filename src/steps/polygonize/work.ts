@@ -2,11 +2,10 @@ import gdal from 'gdal-async';
 import {
   createRaster,
   gridOf,
-  mostExact,
+  requireExact,
   requireStoredLayer,
   requireTransform,
   srsOfFeatures,
-  tooLong,
   walkBands,
   type BandReader,
 } from '../raster.ts';
@@ -106,7 +105,7 @@ async function wholeNumbers(
             const value = values![i]!;
             const isThere = Number.isFinite(value);
             if (isThere && !Number.isInteger(value)) throw notWhole(value);
-            if (isThere && Math.abs(value) > mostExact) throw tooLong(value);
+            if (isThere) requireExact(value);
             classes![i] = isThere ? value : 0;
             mask![i] = isThere ? 1 : 0;
           }

@@ -3,7 +3,7 @@ import { crs, defineStep, resampling, z } from '../step-kit.ts';
 /** A raster in another coordinate reference system, with pixels of another size, or on the grid of another. */
 export default defineStep({
   id: 'reproject',
-  version: '2.3.0',
+  version: '2.3.1',
   cases: new URL('./cases.json', import.meta.url),
   title: 'Reproject and resample',
   description:

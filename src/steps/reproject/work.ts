@@ -2,16 +2,17 @@ import gdal from 'gdal-async';
 import {
   argumentsPastPoles,
   gridArguments,
+  hasColorTable,
   requireCovered,
   requireOverlap,
   requirePlaced,
   requirePlausible,
   sourcesOf,
+  srsOfCode,
   targetAcross,
   targetOf,
   transformOf,
   warped,
-  srsOfCode,
 } from '../raster.ts';
 import type { Scene, StepJob } from '../step-kit.ts';
 
@@ -57,7 +58,7 @@ export default async function work(job: Job): Promise<void> {
   const named = across === null ? result : gdal.translate(`${workFolder}/named.tif`, result, ['-a_srs', target]);
   if (named !== result) result.close();
   const { resampling: method } = parameters;
-  const isClasses = method === 'mode' || source.bands.get(1).colorTable !== null;
+  const isClasses = method === 'mode' || hasColorTable(source.bands.get(1));
   raster.writeCog(
     named,
     outputPath,
