@@ -1,5 +1,5 @@
 // @module-tag all
-/** Every download of the sandbox's pages gives the bytes. */
+/** Every download of the sandbox's pages gives the bytes, and a model runs on a scene of the catalog. */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -42,3 +42,28 @@ test('of a file, and of what a model made of it', { timeout: 900_000, ...needing
   }
   expect(complaints).toEqual([]);
 });
+
+test(
+  'a model runs on a scene of the catalog, which becomes a file',
+  { timeout: 900_000, ...needing('chromium') },
+  async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const { page, complaints } = await visit([sandbox.url], { webgl: false });
+    await page.goto(`${sandbox.url}/inference`);
+    // The elevation has one band, and the model needs four.
+    expect(await page.locator('select[name="fileId"] option:disabled').allTextContents()).toEqual([
+      expect.stringContaining('HEIGHTMAP') as string,
+    ]);
+    await page.getByLabel('Model').selectOption({ label: 'Water 1.1.0' });
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('link', { name: 'On the map' }).waitFor({ timeout: 120_000 });
+    await page.getByRole('link', { name: 'On the map' }).click();
+    await page.getByRole('heading', { name: /^water on Olinda/ }).waitFor();
+    await page.goto(`${sandbox.url}/files`);
+    await page
+      .getByRole('link', { name: /olinda/ })
+      .first()
+      .waitFor();
+    expect(complaints).toEqual([]);
+  },
+);

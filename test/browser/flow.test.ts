@@ -374,6 +374,38 @@ describe('in a browser', needing('chromium'), () => {
     expect(it.complaints.filter((one) => !one.includes('400'))).toEqual([]);
   });
 
+  test("a session that ended takes no values along: the same user's next launch has them, another user's has not", async () => {
+    const it = await start();
+    const lose = async () => {
+      const tab = await launch(it.page, it.context, it.sandbox.url);
+      await tab.getByRole('link', { name: 'Hillshade' }).click();
+      await tab.locator('#new-run[data-ready]').waitFor();
+      await tab.getByLabel('A synthetic scene').check();
+      await tab.locator('input[name="azimuth"]').fill('123');
+      await it.context.clearCookies();
+      await tab.getByRole('button', { name: 'Ask for approval' }).click();
+      await tab.locator('#problem-of-form').filter({ hasText: 'launch the app again' }).waitFor();
+    };
+    const after = async (user: string) => {
+      const tab = await launch(it.page, it.context, it.sandbox.url, user);
+      await tab.getByRole('link', { name: 'Hillshade' }).click();
+      await tab.locator('#new-run[data-ready]').waitFor();
+      const isChosen = await tab.getByLabel('A synthetic scene').isChecked();
+      return [
+        await tab.locator('input[name="azimuth"]').inputValue(),
+        isChosen,
+        await tab.locator('#kept').isVisible(),
+      ];
+    };
+    await lose();
+    const [first = '', second = ''] = await it.page.getByLabel('As').locator('option').allTextContents();
+    expect(await after(first)).toEqual(['123', true, true]);
+    expect(await after(first)).toEqual(['315', false, false]);
+    await lose();
+    expect(await after(second)).toEqual(['315', false, false]);
+    expect(it.complaints.filter((one) => !one.includes('404'))).toEqual([]);
+  });
+
   test('no session, a launch without a token, and a platform that is away: a page that says what to do', async () => {
     const it = await start();
     await it.page.goto(`${it.app.url}/launches/nobody/`);

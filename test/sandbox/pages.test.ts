@@ -241,6 +241,9 @@ describe('the inspector', () => {
     );
     const [, newest] = /<tr id="(launch_[^"]+)"/.exec(await page(sandbox, '/launches'))!;
     expect(newest).not.toBe(launchId);
+    const link = `<a href="/launches/${newest}">newest launch of this app</a>`;
+    expect(await page(sandbox, `/launches/${launchId}`)).toContain(link);
+    expect(await page(sandbox, `/launches/${newest}`)).not.toContain('newest launch of this app');
     const faults = [
       { endpoint: 'user.detail', effect: { status: 500 }, after: 0, times: 2, fired: 0, launchId: newest },
       { endpoint: 'upload.chunk', effect: { reset: true }, after: 0, times: 2, fired: 0, launchId: newest },

@@ -71,7 +71,7 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
         collections,
         asked,
         problem: null,
-        real: isAll ? await realScenes() : [],
+        real: isAll ? (await realScenes(catalog)).map(inList) : [],
         found: { ...found, items: found.items.map(inList) },
         pageSize,
       });
@@ -93,20 +93,6 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
     ...viewItem(item),
     collection: catalog.collections.find(item.collectionId)?.title ?? item.collectionId,
   });
-
-  /** Returns recorded scenes: imported scenes first, then the scenes that the sandbox starts with. */
-  async function realScenes() {
-    const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
-    const collections = [...catalog.collections.list(importsCatalogId), ...shipped]
-      .map(({ id }) => id)
-      .slice(0, maxRealCollections);
-    if (collections.length === 0) return [];
-    const { items } = await search(
-      catalog,
-      parseValues(searchQuery, { collections: collections.join(','), limit: String(maxReal) }),
-    );
-    return items.filter(({ source }) => source.kind !== 'none').map(inList);
-  }
 
   router.get('/catalog/:collectionId/:itemId', (req, res) => {
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);
@@ -162,6 +148,20 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
 }
 
 /** Returns an item for display on a page and a map. */
+/** Finds recorded scenes: imported ones first, then those that the sandbox starts with. */
+export async function realScenes(catalog: Catalog): Promise<ItemRecord[]> {
+  const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
+  const collections = [...catalog.collections.list(importsCatalogId), ...shipped]
+    .map(({ id }) => id)
+    .slice(0, maxRealCollections);
+  if (collections.length === 0) return [];
+  const { items } = await search(
+    catalog,
+    parseValues(searchQuery, { collections: collections.join(','), limit: String(maxReal) }),
+  );
+  return items.filter(({ source }) => source.kind !== 'none');
+}
+
 export function viewItem(item: ItemRecord) {
   return {
     id: item.id,

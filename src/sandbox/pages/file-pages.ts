@@ -1,3 +1,5 @@
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { Router } from 'express';
 import * as z from 'zod';
 import { classesOfLabels, legendName } from '../../raster/index.ts';
@@ -9,10 +11,11 @@ import type { Model } from '../inference/models.ts';
 import type { InferenceRunner } from '../inference/inference-runner.ts';
 import { clientGone } from '../web/client-gone.ts';
 import { SandboxError } from '../web/sandbox-error.ts';
-import { sendUntrusted } from '../web/untrusted-content.ts';
+import { sendAsDownload, sendUntrusted } from '../web/untrusted-content.ts';
 import type { Catalog } from '../stac/catalog.ts';
+import type { ItemRecord } from '../stac/items.ts';
 import type { ItemSources } from '../stac/item-sources.ts';
-import { viewItem } from './catalog-browser.ts';
+import { realScenes, viewItem } from './catalog-browser.ts';
 import { pageOf, withoutEmpty } from './list-page.ts';
 import type { RenderPage } from './page.ts';
 
@@ -42,6 +45,12 @@ function whyUnfit({ status, facts, reason }: FileRecord): string {
   return facts?.vector ? 'holds vectors, and models take rasters' : 'is no raster';
 }
 const previewSide = 1024;
+
+const isOneRaster = ({ source }: ItemRecord): boolean =>
+  source.kind === 'shipped' ||
+  source.kind === 'synthetic' ||
+  (source.kind === 'path' && source.isRaster) ||
+  (source.kind === 'scene' && source.files.length === 1);
 
 export interface FilePagesOptions {
   readonly files: Files;
@@ -91,7 +100,25 @@ export function filePages({
     const shown = files.listNewest(page.size, page.skip, asked).map(viewFile);
     render(res, 'files', { files: shown, page, sourceTypes, statuses: fileStatuses, asked, uninspected });
   });
-  router.get('/inference', (req, res) => {
+  /** A scene of one raster, which the page copies to the user's files before a model runs on it. */
+  const viewScene = (item: ItemRecord) => {
+    const bands: unknown = item.properties['eo:bands'];
+    return {
+      name: viewItem(item).title,
+      sourceType: item.properties['source_type'] ?? 'UNKNOWN',
+      bandCount: Array.isArray(bands) && isOneRaster(item) ? bands.length : 0,
+      href: `/inference/scenes/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}`,
+    };
+  };
+  router.get('/inference/scenes/:collectionId/:itemId', async (req, res) => {
+    const item = catalog.items.find(req.params.collectionId, req.params.itemId);
+    const [raster] = item && isOneRaster(item) ? await sources.files(item) : [];
+    if (!raster) throw new SandboxError('item_not_found', { message: 'There is no such scene of one raster' });
+    sendAsDownload(res, raster.name, 'application/octet-stream');
+    // A reader that left is no failure.
+    await pipeline(createReadStream(raster.path), res).catch(() => {});
+  });
+  router.get('/inference', async (req, res) => {
     const named = (id: string) => files.find(id)?.originalName ?? id;
     const newest = files.listNewest(maxShown);
     const fitting = newest.filter(({ status, facts }) => status === 'COMPLETED' && facts?.raster !== undefined);
@@ -99,6 +126,7 @@ export function filePages({
       unavailable,
       models: [...models.values()].map((model) => ({ ...model, classes: classesOf(model) })),
       files: fitting.map((file) => ({ ...viewFile(file), bandCount: file.facts?.raster?.bands.length ?? 0 })),
+      scenes: (await realScenes(catalog)).map(viewScene).filter(({ bandCount }) => bandCount > 0),
       unfit: newest
         .filter((file) => !fitting.includes(file))
         .slice(0, maxUnfit)

@@ -171,6 +171,7 @@ function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.out
     ({ at }) => !window || (Date.parse(at) >= window.fromMs && Date.parse(at) <= window.toMs),
   );
   const tokenEndsAtMs = tokens.expiryOf(launch.id);
+  const newestLaunch = options.launches.newestOf(launch.appId);
   return {
     launch: {
       ...viewLaunch(options, launch),
@@ -181,6 +182,8 @@ function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.out
       tokenEndsAt: iso(tokenEndsAtMs),
       isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
     },
+    // Such as one that runs again with the faults of this one.
+    newerLaunch: newestLaunch && newestLaunch.id !== launch.id ? newestLaunch.id : null,
     comparable: options.launches
       .listNewest(maxComparable + 1, 0)
       .filter(({ id }) => id !== launch.id)

@@ -2,12 +2,13 @@
 // The page of a new run: chooses the input on a map or in a list, estimates the run, and starts it.
 import { byId, first } from './shared/dom.js';
 import { createMap } from './shared/map.js';
-import { call, look, pageOfRun } from './new-run/api.js';
+import { call, look, pageOfRun, Refusal } from './new-run/api.js';
 import { choice } from './new-run/choice.js';
 import { allIn, firstIn, formData, isField, listenTo } from './new-run/form.js';
 import { chooseEarlier, current, inputOf, inWords, keyOf, slots, titlesOf, turnTo } from './new-run/inputs.js';
 import * as items from './new-run/items.js';
-import { offerAreas, offerBands, parameters } from './new-run/parameters.js';
+import { keep, takeKept } from './new-run/kept.js';
+import { fill, offerAreas, offerBands, parameters } from './new-run/parameters.js';
 import * as problems from './new-run/problems.js';
 
 /** @import { InputSource } from '../../../src/app/processing/run-input.ts' */
@@ -144,6 +145,8 @@ listenTo('submit', async (event) => {
     const run = await call('runs', { stepId: formData['step'], parameters: parameters(), input });
     location.assign(pageOfRun(run.id));
   } catch (error) {
+    if (error instanceof Refusal && error.code === 'no_session')
+      keep(formData['step'], { parameters: parameters(), input });
     const found = problems.problemsOf(error);
     found.forEach(problems.show);
     // A folded group hides its fields and their messages.
@@ -166,7 +169,11 @@ items.listen((item, isChosen) => {
 document.addEventListener('found', showChosen);
 
 // All listeners are attached. The form works while the lists and the map load.
-chooseEarlier();
+const kept = takeKept(formData['step']);
+if (kept) fill(kept.parameters);
+chooseEarlier(kept?.input ?? null);
+const notice = first('#kept', HTMLElement);
+if (notice) notice.hidden = kept === null;
 showLocal();
 formData['ready'] = 'true';
 const start = firstIn('[type="submit"]', HTMLButtonElement);

@@ -1,5 +1,5 @@
 // @ts-check
-// Starts a job; the list keeps itself up to date.
+// Starts a job; the list keeps itself up to date. A scene of the catalog becomes a file first.
 import { all, byId, first } from './shared/dom.js';
 
 const form = byId('run', HTMLFormElement);
@@ -18,23 +18,61 @@ form.addEventListener('submit', async (event) => {
   if (button) button.disabled = true;
   try {
     say(await begin());
-  } catch {
-    say('The sandbox cannot be reached. Try again in a moment.');
+  } catch (error) {
+    say(error instanceof Refusal ? error.message : 'The sandbox cannot be reached. Try again in a moment.');
   } finally {
     if (button) button.disabled = false;
   }
 });
 
+/** The sandbox refused a call. */
+class Refusal extends Error {}
+
+/** @param {Response} response */
+async function answerOf(response) {
+  const answer = await response.json();
+  if (response.ok) return answer;
+  /** @type {{ error: string, details?: { path: string, message: string }[] }} */
+  const { error, details = [] } = answer;
+  throw new Refusal([error, ...details.map(({ path, message }) => `${path} ${message}`)].join('; '));
+}
+
 /** Returns the reason why the job did not begin; an empty text if it did. */
 async function begin() {
+  const scene = file?.selectedOptions[0]?.dataset ?? {};
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form))
     if (typeof value === 'string' && value.trim()) fields.set(name, value.trim());
-  const response = await fetch('/browser/public/inference/run', { method: 'POST', body: fields });
-  if (response.ok) return '';
-  /** @type {{ error: string, details?: { path: string, message: string }[] }} */
-  const { error, details = [] } = await response.json();
-  return [error, ...details.map(({ path, message }) => `${path} ${message}`)].join('; ');
+  if (scene['scene'] !== undefined) fields.set('fileId', await copied(scene['scene'], scene));
+  await answerOf(await fetch('/browser/public/inference/run', { method: 'POST', body: fields }));
+  return '';
+}
+
+/**
+ * Copies the data of a scene to the files, and returns the file's id when the sandbox has read it.
+ * @param {string} href
+ * @param {DOMStringMap} scene
+ */
+async function copied(href, scene) {
+  const copying = first('#copying', HTMLElement);
+  if (copying) copying.hidden = false;
+  try {
+    const data = await fetch(href);
+    if (!data.ok) await answerOf(data);
+    const upload = new FormData();
+    upload.append('sourceType', scene['sourceType'] ?? '');
+    upload.append('file', await data.blob(), `${(scene['name'] ?? 'scene').replaceAll(/[/\\]/g, '_')}.tif`);
+    const { fileId } = await answerOf(await fetch('/browser/public/file/upload', { method: 'POST', body: upload }));
+    for (;;) {
+      const { status } = await answerOf(await fetch(`/browser/public/file/status/${encodeURIComponent(fileId)}`));
+      if (status === 'COMPLETED') return fileId;
+      if (status === 'FAILED')
+        throw new Refusal(`The sandbox could not read the data of ${scene['name'] ?? 'the scene'}.`);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  } finally {
+    if (copying) copying.hidden = true;
+  }
 }
 
 // A file with fewer bands than the model needs cannot be chosen.
@@ -45,7 +83,11 @@ function offerFiles() {
   const needed = Number(model.selectedOptions[0]?.dataset['bands'] ?? 0);
   const options = all('option', HTMLOptionElement, file);
   for (const option of options) option.disabled = Number(option.dataset['bands'] ?? 0) < needed;
-  if (file.selectedOptions[0]?.disabled ?? true) file.value = options.find(({ disabled }) => !disabled)?.value ?? '';
+  const fitting = options.find(({ disabled }) => !disabled);
+  if ((file.selectedOptions[0]?.disabled ?? true) && fitting) fitting.selected = true;
+  const noneFits = first('#none-fits', HTMLElement);
+  if (noneFits) noneFits.hidden = fitting !== undefined;
+  if (button) button.disabled = fitting === undefined;
 }
 model?.addEventListener('change', offerFiles);
 offerFiles();

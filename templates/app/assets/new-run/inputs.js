@@ -119,10 +119,13 @@ export function inputOf() {
   return { type: 'named', inputs };
 }
 
-/** Chooses the input of an earlier run, which the server has put into the page. */
-export function chooseEarlier() {
+/**
+ * Chooses the input of an earlier run, which the server has put into the page, or else the given one.
+ * @param {RunInput | null} otherwise
+ */
+export function chooseEarlier(otherwise) {
   /** @type {RunInput | null} */
-  const earlier = dataOf('earlier');
+  const earlier = dataOf('earlier') ?? otherwise;
   if (!earlier) return;
   const sources = earlier.type === 'named' ? earlier.inputs : Object.fromEntries([...slots.keys()].map((one) => [one, earlier])); // oxfmt-ignore
   for (const [one, source] of Object.entries(sources)) {

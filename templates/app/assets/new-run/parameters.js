@@ -25,6 +25,18 @@ export function parameters() {
 }
 
 /**
+ * Fills the fields of parameters.
+ * @param {Record<string, string | number | boolean>} values
+ */
+export function fill(values) {
+  for (const field of parameterFields()) {
+    const value = values[field.name];
+    if (field instanceof HTMLInputElement && field.type === 'checkbox') field.checked = value === true;
+    else field.value = value === undefined ? '' : String(value);
+  }
+}
+
+/**
  * All choices of each list, before bands that are missing remove some.
  * @type {Map<HTMLDataListElement, HTMLOptionElement[]>}
  */
