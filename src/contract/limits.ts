@@ -54,6 +54,8 @@ export const limits = {
   },
   /** @assumed json-size: of a JSON request body */
   jsonBodyBytes: 1024 * 1024,
+  /** Fields of a form without a file. */
+  formFields: 50,
   /** @assumed file-name-size: UTF-8 bytes of an uploaded file's name */
   fileNameBytes: 255,
   /** @assumed first-part: parts are numbered from here */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import type { ErrorBody } from '../contract/index.ts';
+import { limits, type ErrorBody } from '../contract/index.ts';
 import { isDiskFullError } from './machine-error.ts';
 import { externalAppRules, fileRules, noRoom } from './uploads/upload-rules.ts';
 import { contextOf } from './web/call-context.ts';
@@ -71,17 +71,28 @@ function asSandboxError(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   if (isBusyDatabase(error))
     return new SandboxError('busy', { message: 'Another process uses the database; try again', cause: error });
+  if (error instanceof URIError)
+    return new SandboxError('validation_failed', {
+      details: [{ path: '', message: 'the path is not percent-encoded UTF-8' }],
+    });
   const { status, type }: { status?: unknown; type?: unknown } = error ?? {};
   if (type === 'entity.parse.failed')
     return new SandboxError('malformed_json', { details: [{ path: '', message: 'is not JSON' }] });
   if (type === 'entity.too.large')
-    return new SandboxError('body_too_large', { details: [{ path: '', message: 'is too large' }] });
+    return new SandboxError('body_too_large', {
+      details: [{ path: '', message: `must have at most ${limits.jsonBodyBytes} bytes` }],
+    });
   if (type === 'parameters.too.many')
-    return new SandboxError('malformed_form', { details: [{ path: '', message: 'has too many fields' }] });
+    return new SandboxError('malformed_form', {
+      details: [{ path: '', message: `must have at most ${limits.formFields} fields` }],
+    });
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new SandboxError(status === 415 ? 'unsupported_media_type' : 'validation_failed', {
       status,
       message: STATUS_CODES[status] ?? 'Bad Request',
+      ...(status === 400 && {
+        details: [{ path: '', message: 'the body cannot be read as its Content-Encoding and Content-Length say' }],
+      }),
     });
   }
   return new SandboxError('internal_error', { cause: error });

@@ -324,10 +324,15 @@ test("a defect of a step is told as one, and its stack is in the log; a damaged 
 
 describe.concurrent('cancel', () => {
   test('what it answers is committed, even where the one who drives the run does not listen', async () => {
-    const ended = Promise.withResolvers<undefined>();
-    const { engine, store, reach, workDir } = await start({ process: () => ended.promise });
+    const [begun, ended] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const { engine, store, workDir } = await start({
+      process: () => {
+        begun.resolve(undefined);
+        return ended.promise;
+      },
+    });
     const { id } = await engine.start('launch', wanted);
-    await reach(id, 'PROCESSING');
+    await begun.promise;
     const cancelling = engine.cancel((await store.find(id))!);
     await vi.waitFor(async () => expect((await store.find(id))!.state).toBe('CANCELLED'), 300_000);
     ended.resolve(undefined);

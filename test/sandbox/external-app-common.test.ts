@@ -1,7 +1,7 @@
 /** The contract's "Common" table, as far as the external-app group goes. */
-import { createConnection } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { apiKey, startSandbox, type TestSandbox } from '../support/sandbox.ts';
+import { rawRequest } from '../support/raw-request.ts';
+import { apiKey, startSandbox } from '../support/sandbox.ts';
 
 const calls: [method: string, path: (token: string) => string, allow: string][] = [
   ['POST', (token) => `/token/${token}/renew`, 'POST'],
@@ -156,12 +156,3 @@ test('request id: a sane one is echoed, anything else is replaced; on every resp
     expect(answer.body.requestId).toBe(answer.headers.get('x-request-id'));
   }
 });
-
-function rawRequest(sandbox: TestSandbox, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = createConnection(Number(new URL(sandbox.url).port), '127.0.0.1', () => socket.write(text));
-    let answer = '';
-    socket.setEncoding('utf8').on('data', (part: string) => (answer += part));
-    socket.on('end', () => resolve(answer)).on('error', reject);
-  });
-}

@@ -35,11 +35,13 @@ const boxNumbers = z
 // `preprocess` loses the type of what goes in.
 export const bbox = z.preprocess(atMostSeven, boxNumbers) as unknown as typeof boxNumbers;
 
-/** A limit over the maximum is clamped. */
-const limit = z
-  .int('must be an integer')
-  .min(1, 'must be at least 1')
-  .transform((n) => Math.min(n, pageLimits.max));
+const pageLimit = z.int('must be an integer').min(1, 'must be at least 1');
+/** A limit over the maximum is clamped, also if it is beyond the exact integers. */
+// `preprocess` loses the type of what goes in.
+const limit = z.preprocess(
+  (value) => (Number.isInteger(value) ? Math.min(Number(value), pageLimits.max) : value),
+  pageLimit,
+) as unknown as typeof pageLimit;
 const offset = z.int('must be an integer').min(0, 'must be at least 0');
 const ids = z
   .array(z.string(), 'must be an array of identifiers')
@@ -180,10 +182,10 @@ export type SortRule = z.output<typeof sortRule>;
 export type FieldSet = z.output<typeof fields>;
 
 const list = (text: string) => text.split(',').filter((part) => part !== '');
-const numberRule = (rule: string) =>
+const numberRule = (rule: string, mostDigits = 15) =>
   z
     .string()
-    .regex(/^[+-]?\d{1,15}$/, rule)
+    .regex(new RegExp(`^[+-]?\\d{1,${mostDigits}}$`), rule)
     .transform(Number);
 const json = z.string().transform((text, context): unknown => {
   try {
@@ -212,7 +214,7 @@ const fieldsText = z.string().transform((text) => ({
 
 /** Members of a page's query: `limit` and `offset`. */
 const page = {
-  limit: numberRule('must be an integer').pipe(limit).optional(),
+  limit: numberRule('must be an integer', 300).pipe(limit).optional(),
   offset: numberRule('must be an integer').pipe(offset).optional(),
 };
 const bboxText = z
@@ -245,3 +247,5 @@ export const searchQuery = z
 
 /** Query of the items list; another parameter is refused, as the conformance class wants it. @assumed items-query (spec 4.1: not shown) */
 export const itemsQuery = z.strictObject({ ...page, bbox: bboxText.optional(), datetime: datetimeFilter.optional() });
+/** Query of a strict items list, which takes no single instant (spec 4.2). */
+export const strictItemsQuery = itemsQuery.extend({ datetime: datetimeInterval.optional() });

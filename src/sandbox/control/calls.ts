@@ -39,7 +39,7 @@ const newKey = z.object({
   /** App that owns the key. The key identifies the app's calls without an identity token. */
   appId: z.string().optional(),
 });
-const clockMove = z.object({
+const clockMove = z.strictObject({
   advanceMs: z
     .int('must be an integer of milliseconds')
     .min(0, 'must be at least 0')

@@ -12,7 +12,7 @@ export interface ControlStores {
   readonly rateLimit: RateLimit;
 }
 
-type Needs = Omit<ControlOptions, 'clock' | 'items' | 'publicUrl' | keyof ControlStores> &
+type Needs = Omit<ControlOptions, 'clock' | 'items' | 'publicUrl' | 'admin' | keyof ControlStores> &
   Pick<CatalogStores, 'catalog'>;
 
 /** Opens what developers control: faults, the rate limit, and the calls below `/sandbox`. */
@@ -29,8 +29,7 @@ export function openControl(services: Services, { events }: MarketplaceStores): 
         '/sandbox',
         requireOwnHost(publicUrl),
         requireOwnOrigin(publicUrl),
-        requireAdmin(config.adminKey),
-        controlRoutes({ ...needs, clock, faults, rateLimit, items, publicUrl }),
+        controlRoutes({ ...needs, clock, faults, rateLimit, items, publicUrl, admin: requireAdmin(config.adminKey) }),
       );
     },
     forget: () => faults.clear(),

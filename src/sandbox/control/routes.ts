@@ -1,4 +1,4 @@
-import { Router, type Response } from 'express';
+import { Router, type RequestHandler, type Response } from 'express';
 import type * as z from 'zod';
 import { CallRouter } from '../call/call-router.ts';
 import type { Faults } from '../call/faults.ts';
@@ -26,6 +26,8 @@ import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { controlCalls, type ControlAnswer, type ControlCall, type ControlPath } from './calls.ts';
 
 export interface ControlOptions {
+  /** Lets nobody but an administrator call. */
+  readonly admin: RequestHandler;
   readonly apps: Apps;
   readonly users: Users;
   readonly keys: ApiKeys;
@@ -72,9 +74,10 @@ type Answer = <Row extends ControlCall>(
 /** The sandbox's own calls, under `/sandbox`: no part of the platform. */
 export function controlRoutes(options: ControlOptions): Router {
   // A body that the call does not have must still be JSON.
-  const calls = new CallRouter<ControlCall>(({ method, request }) =>
-    method === 'POST' && request === undefined ? [jsonBody] : [],
-  );
+  const calls = new CallRouter<ControlCall>(({ method, request }) => [
+    options.admin,
+    ...(method === 'POST' && request === undefined ? [jsonBody] : []),
+  ]);
   const answer: Answer = (row, work) =>
     calls.on({ ...row, path: row.path.slice('/sandbox'.length) as ControlCall['path'] }, async (req, res) => {
       // The parts have the shapes of the schemas of the row.

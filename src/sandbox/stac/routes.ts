@@ -14,6 +14,7 @@ import {
   mediaTypes,
   searchQuery,
   stacPaths,
+  strictItemsQuery,
   strictSearchRequest,
 } from '../../contract/index.ts';
 import type { BeforeCall, PlatformRoute } from '../call/before-call.ts';
@@ -146,7 +147,7 @@ function answerCatalog(calls: Calls, { catalog, objects, strict }: StacRoutesOpt
 /** Items of a collection, and the search. */
 function answerItems(calls: Calls, { catalog, objects, strict }: StacRoutesOptions): void {
   calls.on(catalogForClients.getItems, async (req, res) => {
-    const query = parseValues(itemsQuery, req.query);
+    const query = parseValues(strict ? strictItemsQuery : itemsQuery, req.query);
     const collection = collectionOf(catalog, req);
     sendGeojson(
       res,
@@ -221,7 +222,7 @@ function answerAssets(calls: Calls, { catalog, objects, sources }: StacRoutesOpt
 
   calls.on(signedCalls.getThumbnail, async (req, res) => {
     const [newest] = (await search(catalog, { collections: [collectionOf(catalog, req).id], limit: 1 })).items;
-    sendUntrusted(res, mediaTypes.png);
+    sendAsDownload(res, 'thumbnail.png', mediaTypes.png);
     res.send(
       Buffer.from(
         newest

@@ -53,6 +53,8 @@ export interface UploadEngineOptions {
 }
 
 const copyBytes = 1024 * 1024;
+/** Largest form of a chunk that is read to its end although the chunk is refused. */
+const smallFormBytes = 1024 * 1024;
 const empty = () => invalid([{ path: uploadChunk.fileField, message: 'must not be empty' }]);
 
 /**
@@ -94,7 +96,8 @@ export class UploadEngine {
   /** Takes one chunk (step 6 of spec 4.8, uploadChunk of 4.4). `body` is the request, or what a fault left of it. */
   async receiveChunk(req: IncomingMessage, body: Readable, access: UploadAccess): Promise<UploadPart> {
     const { chunkBytes } = this.#options.limits;
-    let uploadId: string | undefined;
+    const { sessions } = this.#options;
+    let sessionId: string | undefined;
     try {
       return await readFileForm(
         req,
@@ -107,19 +110,25 @@ export class UploadEngine {
           onRefused: (fields) => access.onMalformed?.(fields),
         },
         async ({ before, content, end }) => {
-          uploadId = before?.uploadId;
+          sessionId = before ? sessions.find(before.uploadId)?.id : undefined;
           // The usual order: all fields first. The bytes go straight to their place.
-          if (before) return this.#store(before, access, () => content, end);
+          if (before)
+            return this.#store(before, access, () => content, end).catch(async (error: unknown) => {
+              // Of a refused chunk, the body has the first reason. A large one is not read for that.
+              if (!content.readableDidRead && Number(req.headers['content-length']) <= smallFormBytes)
+                await requireGoodChunk(content, end);
+              throw error;
+            });
           return this.#spooled(content, access.rules, async (openContent) => {
             const fields = await end();
-            ({ uploadId } = fields);
+            sessionId = sessions.find(fields.uploadId)?.id;
             return this.#store(fields, access, openContent, end);
           });
         },
       );
     } catch (error) {
       // A reset has deleted the session and its bytes.
-      if (uploadId !== undefined && !this.#options.sessions.find(uploadId)) throw sessionNotFound();
+      if (sessionId !== undefined && !sessions.find(sessionId)) throw sessionNotFound();
       throw asStorageError(error, access.rules);
     }
   }
@@ -390,4 +399,13 @@ function newFile(
     sourceType: request.sourceType,
     properties: request,
   };
+}
+
+/** Reads a chunk to its end without keeping it. Throws what is wrong with its form, or that it is empty. */
+async function requireGoodChunk(content: Readable, end: () => Promise<unknown>): Promise<void> {
+  let size = 0;
+  // A stream without an encoding gives buffers.
+  for await (const bytes of content) size += (bytes as Buffer).length;
+  await end();
+  if (size === 0) throw empty();
 }

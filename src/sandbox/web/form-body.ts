@@ -6,7 +6,11 @@ import { hasBody } from './json-body.ts';
 import { adaptedBody } from './wire-adapter.ts';
 import { invalid, SandboxError, wrongMediaType } from './sandbox-error.ts';
 
-const urlencoded = express.urlencoded({ extended: false, limit: limits.jsonBodyBytes, parameterLimit: 50 });
+const urlencoded = express.urlencoded({
+  extended: false,
+  limit: limits.jsonBodyBytes,
+  parameterLimit: limits.formFields,
+});
 
 const json = express.json({ limit: limits.jsonBodyBytes, strict: false });
 const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
@@ -72,7 +76,7 @@ function readMultipart(req: Parameters<RequestHandler>[0]): Promise<Record<strin
     try {
       parser = new Busboy({
         headers: { 'content-type': req.headers['content-type'] ?? '' },
-        limits: { fields: 50, fieldSize: limits.jsonBodyBytes, headerPairs: 50 },
+        limits: { fields: limits.formFields, fieldSize: limits.jsonBodyBytes, headerPairs: 50 },
       });
     } catch (cause) {
       return reject(malformed(cause));

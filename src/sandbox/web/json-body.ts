@@ -1,10 +1,22 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import { limits } from '../../contract/index.ts';
 import { adaptedBody } from './wire-adapter.ts';
 import { wrongMediaType } from './sandbox-error.ts';
 
-const parse = express.json({ limit: limits.jsonBodyBytes, type: 'application/json', strict: false });
+/** Throws for bytes that are no UTF-8, as for other malformed JSON. Express would replace them. */
+function requireUtf8(_req: unknown, _res: unknown, body: Buffer, charset: string): void {
+  if (charset === 'utf-8' && !isUtf8(body))
+    throw Object.assign(new Error('the body is not UTF-8'), { type: 'entity.parse.failed' });
+}
+
+const parse = express.json({
+  limit: limits.jsonBodyBytes,
+  type: 'application/json',
+  strict: false,
+  verify: requireUtf8,
+});
 
 /** Reads a JSON body. A body of another type is 415; no body at all reads as an empty object, for the schema to refuse. */
 export const jsonBody: RequestHandler = (req, res, next) => {
