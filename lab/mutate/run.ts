@@ -108,17 +108,27 @@ function passes(tests: readonly string[]): Promise<boolean> {
   });
 }
 
-/** Test files that import a module, or a module that imports it. Without one, those that name it or one of its exports. */
+/** Most test files for one mistake. Those whose text has the names of the module come first. */
+const mostTests = 12;
+
+/** Test files that import a module, or a module that imports it. Without one, those that reach it over the fewest modules, test helpers among them. */
 function testsNear(file: string): string[] {
-  const importersOf = (name: string) =>
-    [...texts].filter(([path, text]) => path !== name && importsOf(path, text).includes(name)).map(([path]) => path);
-  const direct = importersOf(file);
-  const near = [...direct, ...direct.filter((path) => path.startsWith('src/')).flatMap(importersOf)];
-  const importing = [...new Set(near)].filter((path) => path.endsWith('.test.ts')).toSorted();
-  if (importing.length > 0) return importing;
+  const importersOf = (names: readonly string[]) =>
+    [...texts]
+      .filter(([path, text]) => importsOf(path, text).some((name) => names.includes(name)))
+      .map(([path]) => path);
+  const known = new Set([file]);
+  let near: string[] = [];
+  for (let [level, isFar] = [[file], false]; level.length > 0; isFar = true) {
+    level = importersOf(level.filter((path) => !path.endsWith('.test.ts'))).filter((path) => !known.has(path));
+    for (const path of level) known.add(path);
+    near = [...near, ...level.filter((path) => path.endsWith('.test.ts'))];
+    if (isFar && near.length > 0) break;
+  }
   const exported = [...(texts.get(file) ?? '').matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm)].map(([, name = '']) => name); // oxfmt-ignore
-  const names = new RegExp(`\\b(?:${[basename(file, '.ts'), ...exported].join('|')})\\b`);
-  return [...texts].filter(([path, text]) => path.endsWith('.test.ts') && names.test(text)).map(([path]) => path);
+  const names = new RegExp(`\\b(?:${[basename(file, '.ts'), basename(dirname(file)), ...exported].join('|')})\\b`, 'g');
+  const countOf = (path: string) => `${path} ${texts.get(path) ?? ''}`.match(names)?.length ?? 0;
+  return near.toSorted((a, b) => countOf(b) - countOf(a)).slice(0, mostTests);
 }
 
 function importsOf(path: string, text: string): string[] {
