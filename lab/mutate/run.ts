@@ -32,6 +32,8 @@ const { values, positionals } = parseArgs({
 const caller = process.env['INIT_CWD'] ?? process.cwd();
 /** Time of one run of the tests beyond which a mistake counts as seen: it has made an end impossible. */
 const longestRunMs = 180_000;
+/** Most test files for one mistake. Those whose text has the names of the module come first. */
+const mostTests = 12;
 
 interface Outcome extends Mutant {
   readonly file: string;
@@ -107,9 +109,6 @@ function passes(tests: readonly string[]): Promise<boolean> {
     });
   });
 }
-
-/** Most test files for one mistake. Those whose text has the names of the module come first. */
-const mostTests = 12;
 
 /** Test files that import a module, or a module that imports it. Without one, those that reach it over the fewest modules, test helpers among them. */
 function testsNear(file: string): string[] {

@@ -96,6 +96,12 @@ class Engine {
     });
   }
 
+  /** Starts a process that runs until it is killed, in the network of the composition. */
+  start(args: readonly string[]): ChildProcess {
+    const entered = ['-m', '-n', '-t', String(this.#holder.pid), '--', ...args];
+    return spawn('nsenter', entered, { cwd: projectRoot, env: this.#environment, stdio: 'ignore' });
+  }
+
   /** Output of a podman command. Throws if it fails. */
   podman(args: readonly string[], options: { net?: boolean } = {}): string {
     const { status, stdout, stderr } = this.enter(['podman', ...args], options);
@@ -242,6 +248,8 @@ async function playCertifier(engine: Engine): Promise<void> {
   const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', name('sandbox-alone')]);
   check('it stops with exit code 0', code === '0', code);
 
+  playTestcontainers(engine, image);
+
   const python = `localhost/${name('python')}`;
   const install = 'RUN apt-get update && apt-get install -y --no-install-recommends python3';
   build(engine, ['-t', python, join(cache, 'empty')], `FROM ${debianImage}\n${install}\n`);
@@ -269,6 +277,32 @@ async function playCertifier(engine: Engine): Promise<void> {
   );
   const report = ['run', '--rm', ...volume, '--entrypoint', 'cat', image, '/reports/report.html'];
   check('its report is on the volume', engine.enter(['podman', ...report]).stdout.includes('upload-after-approval'));
+}
+
+/** Runs the example of Testcontainers against podman's socket. Its packages come from the registry of npm. */
+function playTestcontainers(engine: Engine, image: string): void {
+  const [folder, socket] = [join(cache, 'testcontainers'), join(cache, 'podman.sock')];
+  cpSync(join(projectRoot, 'examples/testcontainers'), folder, { recursive: true });
+  const install = ['npm', 'install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'];
+  const installed = engine.enter(install, { net: false });
+  const service = engine.start(['podman', 'system', 'service', '--time', '0', `unix://${socket}`]);
+  try {
+    const settings = [
+      `DOCKER_HOST=unix://${socket}`,
+      // The container that cleans up after others is an image of its own.
+      'TESTCONTAINERS_RYUK_DISABLED=true',
+      'SANDBOX_NETWORK=host',
+      `SANDBOX_IMAGE=${image}`,
+    ];
+    const example = engine.enter(['env', ...settings, process.execPath, join(folder, 'sandbox.mjs')]);
+    check(
+      'the example of Testcontainers starts a sandbox, and approves an operation',
+      example.status === 0 && example.stdout.includes('the operation is APPROVED'),
+      `${installed.stderr}${example.stdout}${example.stderr}`,
+    );
+  } finally {
+    service.kill('SIGTERM');
+  }
 }
 
 async function play(engine: Engine): Promise<void> {
