@@ -130,10 +130,15 @@ export class BandReader {
       ...(start === 0 ? {} : { offset: start }),
     });
     if (this.#isSigned) for (let i = start; i < end; i++) if (out[i]! > 127) out[i]! -= 256;
-    inPieces(end - start, (from, to) => {
-      for (const missing of this.#missing) erase(out, missing, start + from, start + to);
+    const scaled = (from: number, to: number) => {
       if (this.#isChecked) for (let i = start + from; i < start + to; i++) requireExact(out[i]!);
       if (!isPlain(this.scale)) applyScale(out, this.scale, start + from, start + to);
+    };
+    // A masked number may be of any size.
+    const isMaskFirst = this.#isChecked && this.#mask !== null;
+    inPieces(end - start, (from, to) => {
+      for (const missing of this.#missing) erase(out, missing, start + from, start + to);
+      if (!isMaskFirst) scaled(from, to);
     });
     if (!this.#mask) return;
     const count = columns * rows;
@@ -144,6 +149,7 @@ export class BandReader {
     this.#mask.pixels.read(x, y, width, height, mask, buffer);
     for (let row = 0, i = 0; row < rows; row++)
       for (let to = start + row * line, last = to + columns; to < last; to++, i++) if (mask[i] === 0) out[to] = NaN;
+    if (isMaskFirst) inPieces(end - start, scaled);
   }
 }
 

@@ -89,8 +89,8 @@ const oppositeMethods: Readonly<Record<string, string>> = { min: 'max', max: 'mi
 const methodsWithoutOpposite: ReadonlySet<string> = new Set(['q1', 'med', 'q3', 'rms']);
 
 /**
- * Returns arguments for a warp of stored numbers whose result is that of the values. Throws `KitError` if there is no such warp
- * (`scaled_values`), or if it would blend classes (`classes_blended`).
+ * Returns arguments for a warp of stored numbers whose result is that of the values. Throws `KitError` (`scaled_values`) if there is no
+ * such warp.
  */
 export function argumentsForStored(
   args: readonly (string | number)[],
@@ -98,7 +98,6 @@ export function argumentsForStored(
   scales: readonly ValueScale[],
 ): readonly (string | number)[] {
   const method = methodOf(args);
-  if (!selectingMethods.has(method)) requireNoClasses(bands, method, 'choose near or mode');
   const alpha = alphaOf(dataset)?.id;
   const isNegative = scales.filter((_, i) => bands[i]?.band.id !== alpha).map(({ factor }) => factor < 0);
   const refuse = (scale: string) => {
@@ -190,6 +189,7 @@ export async function warped(
   context: JobContext,
   options: WarpOptions = {},
 ): Promise<gdal.Dataset> {
+  requireNoBlend(sources, wanted);
   const scales = scalesOf(sources);
   const args = argumentsForStored(wanted, sources[0]!, scales);
   const method = methodOf(args);
@@ -221,6 +221,13 @@ function placement(sources: readonly WarpSource[]): string[] {
   const [dataset, other] = sources.map((source) => source.dataset);
   if (!dataset?.geoTransform || other || transformOf(dataset)) return [];
   return ['-to', `SRC_METHOD=${dataset.getGCPs().length > 0 ? 'GCP_POLYNOMIAL' : 'RPC'}`];
+}
+
+/** Throws `KitError` (`classes_blended`) if a warp would blend the classes of a source. */
+export function requireNoBlend(sources: readonly WarpSource[], args: readonly (string | number)[]): void {
+  const method = methodOf(args);
+  if (selectingMethods.has(method)) return;
+  for (const { bands } of sources) requireNoClasses(bands, method, 'choose near or mode');
 }
 
 /** The scale of each band. Throws `KitError` if the sources have different scales, units or classes, or the bands of one different nodata values. */

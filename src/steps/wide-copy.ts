@@ -15,7 +15,7 @@ import {
   readerOf,
   type ValueScale,
 } from '../raster/band-reader.ts';
-import { canHold, integerRanges, requireExact } from '../raster/integer-types.ts';
+import { canHold, integerRanges } from '../raster/integer-types.ts';
 import { createRaster, gridOf, type Grid } from '../raster/cog.ts';
 import type { SceneBand } from '../raster/scene.ts';
 import { partOf, type JobContext } from '../child/in-child.ts';
@@ -48,7 +48,6 @@ export function widened(
   const [dataType, missing] = wideTypeOf(type);
   const alpha = alphaOf(bands[0]!.dataset);
   const values = bands.filter(({ index }) => index !== alpha?.id);
-  const isLong = values.some(({ band }) => band.dataType?.endsWith('Int64'));
   return createRaster(
     {
       path,
@@ -60,7 +59,7 @@ export function widened(
       walkBands(
         {
           inputs: values.map((sceneBand) =>
-            readerOf(sceneBand, { scaling: 'stored', ...(nodata !== undefined && { nodata }) }),
+            readerOf(sceneBand, { scaling: 'stored', isExact: true, ...(nodata !== undefined && { nodata }) }),
           ),
           outputs: values.map((_, i) => target.bands.get(i + 1)),
         },
@@ -68,7 +67,6 @@ export function widened(
           outputs.forEach((out, k) => {
             for (let i = 0; i < width * rows; i++) {
               const value = inputs[k]![i]!;
-              if (isLong) requireExact(value);
               out[i] = Number.isNaN(value) ? missing : value;
             }
           }),

@@ -157,6 +157,11 @@ describe('what is merged means the same', () => {
       message: expect.stringContaining('a.tif, band 1 has a colour table') as string,
     });
   });
+  test('a raster of classes among others is not blended either', async () => {
+    const plain: Made = { type: 'Byte', bands: [(x) => (x % 2 === 0 ? 1 : 9)] };
+    for (const parameters of [{ resampling: 'cubic' }, { overlap: 'mean' }])
+      await expect(run('mosaic', [plain, of(blue, east)], parameters)).rejects.toMatchObject({ code: 'classes_blended' });
+  });
   test.each(['near', 'mode', 'max'])('control: %s keeps classes', async (resampling) => {
     const { bands } = (await run('reproject', of(blue), { crs: 'EPSG:32633', resampling })).raster();
     expect(new Set(bands[0])).toEqual(new Set([1]));
@@ -203,18 +208,18 @@ describe('64-bit integers', () => {
       run(step, step === 'mosaic' ? [made, { ...made, transform: east }] : made, { crs: 'EPSG:32633' }),
     ).rejects.toMatchObject({ code: 'type_not_supported' });
   });
-  const area = {
-    type: 'Polygon',
-    coordinates: [[[14.9, 44], [15.004, 44], [15.004, 46], [14.9, 46], [14.9, 44]]], // oxfmt-ignore
-  } as const;
   test.each<[string, StepParameters]>([
     ['band-math', { expression: '"1"' }],
     ['polygonize', {}],
-    ['clip', { area }],
     ['cloud-mask', { band: '1', quality: '2', bits: '0' }],
   ])('%s refuses what would lose digits', async (step, parameters) => {
     const made: Made = { type: 'Int64', bands: [() => 2 ** 53, () => 0], nodata: -1 };
     await expect(run(step, made, parameters)).rejects.toMatchObject({ code: 'type_not_supported' });
+  });
+  test('a masked number is no value', async () => {
+    const made: Made = { type: 'Int64', bands: [(x) => (x === 0 ? 2 ** 60 : x)], mask: (x) => (x === 0 ? 0 : 255) };
+    const { bands } = (await run('band-math', made, { expression: '"1"' })).raster();
+    expect(bands[0]).toEqual(pixels(200, (i) => (i % 20 === 0 ? null : i % 20)));
   });
   test('the lowest number marks missing pixels', async () => {
     const started = await startStepHost({ definition: allSteps, keepsChildren: true });
@@ -230,7 +235,6 @@ describe('64-bit integers', () => {
       started.run(step, input, (await started.host.check(step, wanted, input)).parameters);
     const { bands } = read((await runStep('band-math', { expression: '"1"' })).path);
     expect(bands[0]).toEqual(pixels(200, (i) => (i % 20 === 0 ? null : i % 20)));
-    await expect(runStep('clip', { area })).rejects.toMatchObject({ code: 'type_not_supported' });
   });
   test('control: up to 2^52 they stay', async () => {
     const { bands } = (await run('reproject', long(2 ** 52 - 1), { crs: 'EPSG:32633' })).raster();

@@ -147,7 +147,6 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
   return router;
 }
 
-/** Returns an item for display on a page and a map. */
 /** Finds recorded scenes: imported ones first, then those that the sandbox starts with. */
 export async function realScenes(catalog: Catalog): Promise<ItemRecord[]> {
   const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
@@ -162,6 +161,7 @@ export async function realScenes(catalog: Catalog): Promise<ItemRecord[]> {
   return items.filter(({ source }) => source.kind !== 'none');
 }
 
+/** Returns an item for display on a page and a map. */
 export function viewItem(item: ItemRecord) {
   return {
     id: item.id,

@@ -11,7 +11,6 @@ import {
   needsPlainCopy,
   nodataOf,
   plainCopy,
-  requireExact,
   transformOf,
   typeOf,
   windowOf,
@@ -45,9 +44,6 @@ export async function cutTo(
   if (!source.srs || !transformOf(source))
     throw new KitError('not_placed', 'the raster does not say where it lies, so no area lies in it', { status: 422 });
   for (const { band } of scene.bands) requireFits(band, parameters.outside);
-  // Such a number marks the missing pixels of many files, and no mask would take its place.
-  for (const { band } of scene.bands)
-    if (isLong(band) && band.noDataValue !== null && nodataOf(band) === null) requireExact(band.noDataValue);
   const areas = areasOn(source);
   const window = windowOf(areas.flat(), source.rasterSize.x, source.rasterSize.y);
   if (!window) throw outside();
@@ -103,7 +99,6 @@ export async function cutTo(
       for (let i = 0; i < count; i++) {
         if (isInside[i] === 0) strip[i] = value;
         else if (isNew && strip[i] === value) throw occursInside(value);
-        else if (isLong(band) && strip[i] !== value) requireExact(strip[i]!);
       }
       band.pixels.write(0, y, window.width, height, strip);
     }
@@ -114,8 +109,6 @@ export async function cutTo(
   raster.writeCog(cut, outputPath, { compression: 'DEFLATE', blockSize: 512, resampling: 'NEAREST' }, share(0.6, 1));
   cut.close();
 }
-
-const isLong = ({ dataType }: gdal.RasterBand): boolean => dataType?.endsWith('Int64') ?? false;
 
 /** Options that give every band the whole depth of its type. A nodata value need not fit into fewer bits, and GDAL would write the nearest value that does. */
 function wholeDepth(view: gdal.Dataset): string[] {

@@ -22,6 +22,7 @@ import {
   placeIn,
   reachesPole,
   requireCovered,
+  requireNoBlend,
   requireNoClasses,
   requirePlausible,
   requireTransform,
@@ -334,6 +335,7 @@ async function combined(
   of: (values: Float64Array) => number,
 ): Promise<gdal.Dataset> {
   const { workFolder, share } = job;
+  requireNoBlend(sources, wanted);
   const scales = scalesOf(sources);
   const warp = argumentsForStored(wanted, sources[0]!, scales).map(String);
   const common = virtualWarp(sources, `${workFolder}/common.vrt`, [...warp, ...grid]);
