@@ -2,8 +2,8 @@
  * `npm run lab -- lab/mutate/run.ts PATH...`: makes small mistakes in a copy of the code, one at a time, and runs the tests near
  * them. A mistake that no test sees survives, and is printed with its line.
  *
- *   --tests GLOB   the tests (repeatable). Default: those that import the module or a module that does, and without one those that
- *                  name the module or one of its exports
+ *   --tests GLOB   the tests (repeatable). Default: at most 12 of those that import the module or a module that does, and without one
+ *                  of those that reach it over the fewest modules
  *   --most N       at most so many mistakes, chosen by the seed (default: 40; 0 for all)
  *   --seed N       (default: 1)
  *   --goal N       ends with 1 if fewer percent are seen (default: 0)

@@ -5,6 +5,7 @@ import { limits, type ErrorBody } from '../contract/index.ts';
 import { isDiskFullError } from './machine-error.ts';
 import { externalAppRules, fileRules, noRoom } from './uploads/upload-rules.ts';
 import { contextOf } from './web/call-context.ts';
+import { notUtf8 } from './web/json-body.ts';
 import { SandboxError } from './web/sandbox-error.ts';
 import { codeOf } from '../files/index.ts';
 
@@ -71,17 +72,19 @@ function asSandboxError(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   if (isBusyDatabase(error))
     return new SandboxError('busy', { message: 'Another process uses the database; try again', cause: error });
-  if (error instanceof URIError)
+  const { status, type }: { status?: unknown; type?: unknown } = error ?? {};
+  // The router's own. Another one is a defect.
+  if (error instanceof URIError && status === 400)
     return new SandboxError('validation_failed', {
       details: [{ path: '', message: 'the path is not percent-encoded UTF-8' }],
     });
-  const { status, type }: { status?: unknown; type?: unknown } = error ?? {};
   if (type === 'entity.parse.failed')
     return new SandboxError('malformed_json', { details: [{ path: '', message: 'is not JSON' }] });
   if (type === 'entity.too.large')
     return new SandboxError('body_too_large', {
       details: [{ path: '', message: `must have at most ${limits.jsonBodyBytes} bytes` }],
     });
+  if (type === notUtf8) return new SandboxError('malformed_form', { details: [{ path: '', message: 'is not UTF-8' }] });
   if (type === 'parameters.too.many')
     return new SandboxError('malformed_form', {
       details: [{ path: '', message: `must have at most ${limits.formFields} fields` }],
@@ -90,10 +93,18 @@ function asSandboxError(error: unknown): SandboxError {
     return new SandboxError(status === 415 ? 'unsupported_media_type' : 'validation_failed', {
       status,
       message: STATUS_CODES[status] ?? 'Bad Request',
-      ...(status === 400 && {
-        details: [{ path: '', message: 'the body cannot be read as its Content-Encoding and Content-Length say' }],
-      }),
+      ...(status === 400 && { details: [{ path: '', message: brokenBodies[String(type)] ?? brokenEncoding(error) }] }),
     });
   }
   return new SandboxError('internal_error', { cause: error });
 }
+
+const brokenEncoding = (error: unknown) =>
+  /^Z_/.test(codeOf(error) ?? '') ? 'is not in its Content-Encoding' : 'cannot be read';
+
+/** Messages for the faults of a body, by the type that the body parser gives them. */
+const brokenBodies: Readonly<Record<string, string>> = {
+  'request.aborted': 'ended before its Content-Length',
+  'request.size.invalid': 'has another length than its Content-Length',
+  'encoding.unsupported': 'has a Content-Encoding that is not supported',
+};

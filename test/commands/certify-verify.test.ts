@@ -133,5 +133,12 @@ test('without a key that the caller trusts no report is good', async () => {
   const { exited, output } = startCommand('certify', ['verify', file], {});
   expect(await exited).toBe(2);
   expect(output()).toContain('NOT TRUSTED');
+  // Neither is a bad one: the same status, with the reason.
+  const refused = startCommand(
+    'certify',
+    ['verify', await written(await signed(reports('failed'))), '--level', 'robust'],
+    {},
+  );
+  expect([await refused.exited, refused.output()]).toEqual([2, expect.stringContaining('report rejected')]);
   expect((await verify(await signed(reports('passed')))).status).toBe(0);
 });

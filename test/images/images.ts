@@ -248,7 +248,7 @@ async function playCertifier(engine: Engine): Promise<void> {
   const code = engine.podman(['inspect', '--format', '{{.State.ExitCode}}', name('sandbox-alone')]);
   check('it stops with exit code 0', code === '0', code);
 
-  playTestcontainers(engine, image);
+  await playTestcontainers(engine, image);
 
   const python = `localhost/${name('python')}`;
   const install = 'RUN apt-get update && apt-get install -y --no-install-recommends python3';
@@ -280,13 +280,17 @@ async function playCertifier(engine: Engine): Promise<void> {
 }
 
 /** Runs the example of Testcontainers against podman's socket. Its packages come from the registry of npm. */
-function playTestcontainers(engine: Engine, image: string): void {
+async function playTestcontainers(engine: Engine, image: string): Promise<void> {
   const [folder, socket] = [join(cache, 'testcontainers'), join(cache, 'podman.sock')];
+  rmSync(folder, { recursive: true, force: true });
   cpSync(join(projectRoot, 'examples/testcontainers'), folder, { recursive: true });
   const install = ['npm', 'install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'];
   const installed = engine.enter(install, { net: false });
+  if (installed.status !== 0) throw new Error(`npm install of the example: ${installed.stderr.slice(-2_000)}`);
+  rmSync(socket, { force: true });
   const service = engine.start(['podman', 'system', 'service', '--time', '0', `unix://${socket}`]);
   try {
+    await until('podman answers at its socket', () => existsSync(socket));
     const settings = [
       `DOCKER_HOST=unix://${socket}`,
       // The container that cleans up after others is an image of its own.
@@ -298,7 +302,7 @@ function playTestcontainers(engine: Engine, image: string): void {
     check(
       'the example of Testcontainers starts a sandbox, and approves an operation',
       example.status === 0 && example.stdout.includes('the operation is APPROVED'),
-      `${installed.stderr}${example.stdout}${example.stderr}`,
+      `${example.stdout}${example.stderr}`,
     );
   } finally {
     service.kill('SIGTERM');

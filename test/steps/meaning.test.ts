@@ -160,7 +160,9 @@ describe('what is merged means the same', () => {
   test('a raster of classes among others is not blended either', async () => {
     const plain: Made = { type: 'Byte', bands: [(x) => (x % 2 === 0 ? 1 : 9)] };
     for (const parameters of [{ resampling: 'cubic' }, { overlap: 'mean' }])
-      await expect(run('mosaic', [plain, of(blue, east)], parameters)).rejects.toMatchObject({ code: 'classes_blended' });
+      await expect(run('mosaic', [plain, of(blue, east)], parameters)).rejects.toMatchObject({
+        code: 'classes_blended',
+      });
   });
   test.each(['near', 'mode', 'max'])('control: %s keeps classes', async (resampling) => {
     const { bands } = (await run('reproject', of(blue), { crs: 'EPSG:32633', resampling })).raster();

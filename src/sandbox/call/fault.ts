@@ -2,12 +2,7 @@ import * as z from 'zod';
 import { endpoints, endpointsWhere, type Endpoint } from '../../contract/index.ts';
 
 const status = z.int().min(400).max(599);
-/** Leaves out members that are null: an optional field that is null is absent. */
-const withoutNulls = (value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
-    : value;
-const effects = z.union(
+const effect = z.union(
   [
     z.strictObject({ status, afterWork: z.literal(true) }),
     z.strictObject({ status, retryAfterSeconds: z.int().min(0).max(86_400).optional() }),
@@ -21,9 +16,7 @@ const effects = z.union(
   ],
   'must be one of {status, retryAfterSeconds?}, {status, afterWork: true}, {delayMs}, {reset: true}, {dropResponse: true}, {truncate: true}, {contentType: "text/html"}, {slowBodyMs}, {failWork: true} (of a completion)',
 );
-// `preprocess` loses the type of what goes in.
-const effect = z.preprocess(withoutNulls, effects) as unknown as typeof effects;
-export type FaultEffect = z.output<typeof effects>;
+export type FaultEffect = z.output<typeof effect>;
 
 export const faultFields = z.strictObject({
   launchId: z.string().optional(),

@@ -71,7 +71,7 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
         collections,
         asked,
         problem: null,
-        real: isAll ? (await realScenes(catalog)).map(inList) : [],
+        real: isAll ? (await realScenes(catalog, maxReal)).map(inList) : [],
         found: { ...found, items: found.items.map(inList) },
         pageSize,
       });
@@ -147,8 +147,8 @@ export function catalogBrowser(options: CatalogBrowserOptions): Router {
   return router;
 }
 
-/** Finds recorded scenes: imported ones first, then those that the sandbox starts with. */
-export async function realScenes(catalog: Catalog): Promise<ItemRecord[]> {
+/** Finds the newest recorded scenes, of imports and of the data that the sandbox starts with. */
+export async function realScenes(catalog: Catalog, most: number): Promise<ItemRecord[]> {
   const shipped = catalog.collections.list().filter(({ keywords }) => keywords.includes(realKeyword));
   const collections = [...catalog.collections.list(importsCatalogId), ...shipped]
     .map(({ id }) => id)
@@ -156,7 +156,7 @@ export async function realScenes(catalog: Catalog): Promise<ItemRecord[]> {
   if (collections.length === 0) return [];
   const { items } = await search(
     catalog,
-    parseValues(searchQuery, { collections: collections.join(','), limit: String(maxReal) }),
+    parseValues(searchQuery, { collections: collections.join(','), limit: String(most) }),
   );
   return items.filter(({ source }) => source.kind !== 'none');
 }

@@ -3,7 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import { Router } from 'express';
 import * as z from 'zod';
 import { classesOfLabels, legendName } from '../../raster/index.ts';
-import { fileStatuses, sourceTypes } from '../../contract/index.ts';
+import { fileStatuses, limits, sourceTypes } from '../../contract/index.ts';
+import { codeOf } from '../../files/index.ts';
 import { iso } from '../clock.ts';
 import type { FileRecord, Files } from '../uploads/files.ts';
 import type { InferenceJobs } from '../inference/inference-jobs.ts';
@@ -26,6 +27,8 @@ const filesQuery = z.object({
   status: z.enum(fileStatuses).optional(),
 });
 const maxShown = 100;
+/** Scenes that the page offers to models. */
+const maxScenes = 20;
 const filesPerPage = 50;
 /** Files that are told to be no input for a model. */
 const maxUnfit = 10;
@@ -106,17 +109,28 @@ export function filePages({
     return {
       name: viewItem(item).title,
       sourceType: item.properties['source_type'] ?? 'UNKNOWN',
-      bandCount: Array.isArray(bands) && isOneRaster(item) ? bands.length : 0,
+      bandCount: Array.isArray(bands) ? bands.length : 0,
       href: `/inference/scenes/${encodeURIComponent(item.collectionId)}/${encodeURIComponent(item.id)}`,
     };
   };
+  /** Scenes of one raster whose file can be uploaded in one request. */
+  async function scenesForModels() {
+    const scenes = (await realScenes(catalog, maxShown)).filter(isOneRaster).slice(0, maxScenes);
+    const sizes = await Promise.all(scenes.map((item) => sources.sizeOf(item)));
+    return scenes
+      .filter((_, i) => (sizes[i] ?? 0) <= limits.directUploadBytes)
+      .map(viewScene)
+      .filter(({ bandCount }) => bandCount > 0);
+  }
   router.get('/inference/scenes/:collectionId/:itemId', async (req, res) => {
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);
     const [raster] = item && isOneRaster(item) ? await sources.files(item) : [];
     if (!raster) throw new SandboxError('item_not_found', { message: 'There is no such scene of one raster' });
     sendAsDownload(res, raster.name, 'application/octet-stream');
-    // A reader that left is no failure.
-    await pipeline(createReadStream(raster.path), res).catch(() => {});
+    await pipeline(createReadStream(raster.path), res).catch((error: unknown) => {
+      // A reader that left is no failure.
+      if (codeOf(error) !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    });
   });
   router.get('/inference', async (req, res) => {
     const named = (id: string) => files.find(id)?.originalName ?? id;
@@ -126,7 +140,7 @@ export function filePages({
       unavailable,
       models: [...models.values()].map((model) => ({ ...model, classes: classesOf(model) })),
       files: fitting.map((file) => ({ ...viewFile(file), bandCount: file.facts?.raster?.bands.length ?? 0 })),
-      scenes: (await realScenes(catalog)).map(viewScene).filter(({ bandCount }) => bandCount > 0),
+      scenes: unavailable === null ? await scenesForModels() : [],
       unfit: newest
         .filter((file) => !fitting.includes(file))
         .slice(0, maxUnfit)

@@ -114,7 +114,7 @@ export class UploadEngine {
           // The usual order: all fields first. The bytes go straight to their place.
           if (before)
             return this.#store(before, access, () => content, end).catch(async (error: unknown) => {
-              // Of a refused chunk, the body has the first reason. A large one is not read for that.
+              // Of a refused chunk, the body has the first reason. One that is large, or does not say its size, is not read for that.
               if (!content.readableDidRead && Number(req.headers['content-length']) <= smallFormBytes)
                 await requireGoodChunk(content, end);
               throw error;

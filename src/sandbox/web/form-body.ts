@@ -2,7 +2,7 @@ import express, { type Request, type RequestHandler } from 'express';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
-import { hasBody } from './json-body.ts';
+import { hasBody, notUtf8, requireUtf8 } from './json-body.ts';
 import { adaptedBody } from './wire-adapter.ts';
 import { invalid, SandboxError, wrongMediaType } from './sandbox-error.ts';
 
@@ -10,6 +10,7 @@ const urlencoded = express.urlencoded({
   extended: false,
   limit: limits.jsonBodyBytes,
   parameterLimit: limits.formFields,
+  verify: requireUtf8(notUtf8),
 });
 
 const json = express.json({ limit: limits.jsonBodyBytes, strict: false });

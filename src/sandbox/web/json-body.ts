@@ -5,17 +5,21 @@ import { limits } from '../../contract/index.ts';
 import { adaptedBody } from './wire-adapter.ts';
 import { wrongMediaType } from './sandbox-error.ts';
 
-/** Throws for bytes that are no UTF-8, as for other malformed JSON. Express would replace them. */
-function requireUtf8(_req: unknown, _res: unknown, body: Buffer, charset: string): void {
-  if (charset === 'utf-8' && !isUtf8(body))
-    throw Object.assign(new Error('the body is not UTF-8'), { type: 'entity.parse.failed' });
-}
+/** Type of the error for a form that is no UTF-8. */
+export const notUtf8 = 'entity.not.utf8';
+
+/** Makes a check of a body's bytes, which Express would replace if they are no UTF-8. `type`: that of the error. */
+export const requireUtf8 =
+  (type: string) =>
+  (_req: unknown, _res: unknown, body: Buffer, charset: string): void => {
+    if (charset === 'utf-8' && !isUtf8(body)) throw Object.assign(new Error('the body is not UTF-8'), { type });
+  };
 
 const parse = express.json({
   limit: limits.jsonBodyBytes,
   type: 'application/json',
   strict: false,
-  verify: requireUtf8,
+  verify: requireUtf8('entity.parse.failed'),
 });
 
 /** Reads a JSON body. A body of another type is 415; no body at all reads as an empty object, for the schema to refuse. */

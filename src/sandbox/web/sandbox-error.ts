@@ -63,6 +63,11 @@ function withoutNulls(schema: unknown, value: unknown): unknown {
   if (schema instanceof z.ZodPipe) return withoutNulls(schema.def.in, value);
   if (schema instanceof z.ZodArray && Array.isArray(value))
     return value.map((element) => withoutNulls(schema.element, element));
+  // The first alternative that takes the value without its nulls.
+  if (schema instanceof z.ZodUnion) {
+    const cleaned = schema.options.map((option) => ({ option, values: withoutNulls(option, value) }));
+    return cleaned.find(({ option, values }) => (option as z.ZodType).safeParse(values).success)?.values ?? value;
+  }
   if (!(schema instanceof z.ZodObject) || value === null || typeof value !== 'object' || Array.isArray(value))
     return value;
   const shape: Readonly<Record<string, z.ZodType>> = schema.shape;

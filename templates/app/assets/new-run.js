@@ -145,8 +145,7 @@ listenTo('submit', async (event) => {
     const run = await call('runs', { stepId: formData['step'], parameters: parameters(), input });
     location.assign(pageOfRun(run.id));
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'no_session')
-      keep(formData['step'], { parameters: parameters(), input });
+    if (error instanceof Refusal && error.code === 'no_session') keep(formData, { parameters: parameters(), input });
     const found = problems.problemsOf(error);
     found.forEach(problems.show);
     // A folded group hides its fields and their messages.
@@ -169,7 +168,9 @@ items.listen((item, isChosen) => {
 document.addEventListener('found', showChosen);
 
 // All listeners are attached. The form works while the lists and the map load.
-const kept = takeKept(formData['step']);
+// An address with a run or an item asks for that.
+const { searchParams } = new URL(location.href);
+const kept = searchParams.has('from') || searchParams.has('item') ? null : takeKept(formData);
 if (kept) fill(kept.parameters);
 chooseEarlier(kept?.input ?? null);
 const notice = first('#kept', HTMLElement);

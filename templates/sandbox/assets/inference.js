@@ -25,6 +25,10 @@ form.addEventListener('submit', async (event) => {
   }
 });
 
+/** How long, and how often, the page looks whether the sandbox has read a copied scene, in milliseconds. */
+const longestWaitMs = 120_000;
+const pauseMs = 500;
+
 /** The sandbox refused a call. */
 class Refusal extends Error {}
 
@@ -63,13 +67,16 @@ async function copied(href, scene) {
     upload.append('sourceType', scene['sourceType'] ?? '');
     upload.append('file', await data.blob(), `${(scene['name'] ?? 'scene').replaceAll(/[/\\]/g, '_')}.tif`);
     const { fileId } = await answerOf(await fetch('/browser/public/file/upload', { method: 'POST', body: upload }));
-    for (;;) {
+    for (let left = longestWaitMs / pauseMs; left > 0; left--) {
       const { status } = await answerOf(await fetch(`/browser/public/file/status/${encodeURIComponent(fileId)}`));
       if (status === 'COMPLETED') return fileId;
       if (status === 'FAILED')
         throw new Refusal(`The sandbox could not read the data of ${scene['name'] ?? 'the scene'}.`);
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
+    throw new Refusal(
+      `The sandbox has not read the data of ${scene['name'] ?? 'the scene'} yet. Choose its file later.`,
+    );
   } finally {
     if (copying) copying.hidden = true;
   }
