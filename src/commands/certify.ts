@@ -54,6 +54,9 @@ export default defineCommand(import.meta, {
 /** Exit statuses of `verify`. A report is good or not good only by a key that the caller names. */
 const verified = { good: 0, notGood: 1, notTrusted: 2 } as const;
 
+/** Replaces control characters: a report is text from somebody else, and must not forge lines or steer a terminal. */
+const onOneLine = (text: string) => text.replace(/\p{Cc}/gu, '?');
+
 /** Verifies the signature and the digests of a report, judges its traces again, and checks it against the demands. */
 async function verify({ reportFile, publicKeyFile, expectFile, ...demands }: VerifyOptions): Promise<number> {
   const report = await readReport(reportFile);
@@ -63,20 +66,22 @@ async function verify({ reportFile, publicKeyFile, expectFile, ...demands }: Ver
     contradiction(report) ??
     unmetDemand(report, { ...demands, allowed });
   if (fault !== null) {
-    console.log(`report rejected: ${fault}`);
+    console.log(`report rejected: ${onOneLine(fault)}`);
     return publicKeyFile === null ? verified.notTrusted : verified.notGood;
   }
-  const facts = [
-    `${report.status} ${report.result}`,
-    report.app,
-    `plan ${report.planVersion}`,
-    `polls every ${report.limits.pollIntervalMs.min} to ${report.limits.pollIntervalMs.max} ms`,
-    `${report.scenarios.length} scenarios`,
-    `level ${report.level ?? 'none'}`,
-    `challenge ${report.challenge?.seed ?? 'none'}`,
-    `${report.expected.met.length} expected failures`,
-    report.finishedAt,
-  ].join('  ');
+  const facts = onOneLine(
+    [
+      `${report.status} ${report.result}`,
+      report.app,
+      `plan ${report.planVersion}`,
+      `polls every ${report.limits.pollIntervalMs.min} to ${report.limits.pollIntervalMs.max} ms`,
+      `${report.scenarios.length} scenarios`,
+      `level ${report.level ?? 'none'}`,
+      `challenge ${report.challenge?.seed ?? 'none'}`,
+      `${report.expected.met.length} expected failures`,
+      report.finishedAt,
+    ].join('  '),
+  );
   if (publicKeyFile !== null) {
     console.log(`report verified: ${facts}`);
     return verified.good;

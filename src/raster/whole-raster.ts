@@ -24,15 +24,20 @@ export function requireOneMarker(dataset: gdal.Dataset, fileName: string): void 
   if (dataset.driver.description !== 'netCDF') return;
   dataset.bands.forEach((band) => {
     const { missing_value: text = '' } = metadataOf(band);
-    // Several values are written as `{-9999,-8888}`.
-    const markers = text === '' ? [] : text.replace(/[{}]/g, '').split(',').map(Number);
-    const { noDataValue } = band;
-    // NaN is missing in every band. GDAL reads signed bytes as unsigned ones.
+    // Several values are written as `{-9999,-8888}`. A text that is no number marks nothing, and NaN is missing in every band.
+    const markers = text
+      .replace(/[{}]/g, '')
+      .split(',')
+      .filter((marker) => marker.trim() !== '')
+      .map(Number)
+      .filter((marker) => !Number.isNaN(marker));
+    const { noDataValue, dataType } = band;
+    const rounded = (value: number) => (dataType === 'Float32' ? Math.fround(value) : value);
+    // GDAL reads integers as unsigned ones that the file may write as signed ones.
+    const unsigned = { Byte: 256, UInt16: 65_536, UInt32: 4_294_967_296 }[dataType ?? ''] ?? 0;
     const isOther = (marker: number) =>
-      !Number.isNaN(marker) &&
-      (noDataValue === null ||
-        (Math.fround(marker) !== Math.fround(noDataValue) &&
-          !(band.dataType === 'Byte' && marker + 256 === noDataValue)));
+      noDataValue === null ||
+      (rounded(marker) !== rounded(noDataValue) && !(marker < 0 && marker + unsigned === noDataValue));
     const other = markers.find(isOther);
     if (other === undefined) return;
     throw new SceneError(

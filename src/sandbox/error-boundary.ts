@@ -5,8 +5,7 @@ import { limits, type ErrorBody } from '../contract/index.ts';
 import { isDiskFullError } from './machine-error.ts';
 import { externalAppRules, fileRules, noRoom } from './uploads/upload-rules.ts';
 import { contextOf } from './web/call-context.ts';
-import { notUtf8 } from './web/json-body.ts';
-import { SandboxError } from './web/sandbox-error.ts';
+import { notUtf8, SandboxError } from './web/sandbox-error.ts';
 import { codeOf } from '../files/index.ts';
 
 /** The calls that answer a full disk with 507; of the others spec 7 says 500. */

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 
 /** Headers by which a proxy, a cache or a tunnel shows that a request was somebody else's first. A proxy that adds none cannot be told. */
 const forwardingHeaders =
-  /^(forwarded(-.*)?|via|x-(original-)?forwarded(-.*)?|.*-real-ip|(.*-)?client-ip|.*-connecting-ip(v6)?|cf-(ray|visitor|ipcountry)|x-envoy-.*|x-cluster-.*|x-proxyuser-ip|x-remote-(ip|addr)|cdn-loop|x-amzn-trace-id|proxy-.*|x-azure-(clientip|socketip|ref|fdid)|x-appengine-.*|x-vercel-(id|ip-.*|forwarded-for)|x-nf-.*|x-sucuri-.*|cloudfront-.*|x-amz-cf-id|x-forward-.*|x-real-port|fly-.*|x-original-(host|url)|x-varnish|x-bluecoat-via)$/i;
+  /^(forwarded(-.*)?|via|x-(original-)?forwarded(-.*)?|.*-real-ip|(.*-)?client-ip|.*-connecting-ip(v6)?|cf-(ray|visitor|ipcountry)|x-envoy-.*|x-cluster-.*|x-proxyuser-ip|x-remote-(ip|addr)|cdn-loop|x-amzn-trace-id|proxy-.*|x-azure-(clientip|socketip|ref|fdid)|x-appengine-.*|x-vercel-(id|ip-.*|forwarded-for)|x-nf-.*|x-sucuri-.*|cloudfront-.*|x-amz-cf-id|x-forward-.*|x-real-port|fly-.*|x-original-(host|url)|x-varnish|x-bluecoat-via|x[_-]forwarded[_-].*|x-originating-ip|remote-addr|x-arr-.*|x-nginx-proxy|x-original-uri|x-rewrite-url|max-forwards|fastly-.*|akamai-.*|x-cloud-trace-context|cf-.*|tailscale-.*|x-kong-.*)$/i;
 
 /** The parts of a request that show its origin. */
 export interface RequestOrigin {

@@ -56,12 +56,12 @@ test(
     ]);
     await page.getByLabel('Model').selectOption({ label: 'Water 1.1.0' });
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByRole('link', { name: 'On the map' }).waitFor({ timeout: 120_000 });
+    await page.getByRole('link', { name: 'On the map' }).waitFor({ timeout: 60_000 });
     await page.getByRole('link', { name: 'On the map' }).click();
-    await page.getByRole('heading', { name: /^water on Olinda/ }).waitFor();
+    await page.getByRole('heading', { name: /^water on Olinda/ }).waitFor({ timeout: 20_000 });
     await page.goto(`${sandbox.url}/files`);
     await page
-      .getByRole('link', { name: /olinda/ })
+      .getByRole('link', { name: /^Olinda/ })
       .first()
       .waitFor();
     expect(complaints).toEqual([]);

@@ -128,6 +128,16 @@ describe('a report that contradicts itself', () => {
   test('control: an honest one does not', () => expect(contradiction(honestReport())).toBeNull());
 });
 
+test('a report forges no line of the output, and steers no terminal', async () => {
+  const report = await signReport(
+    { ...summaryOf(reports('passed')), app: 'a\u001b[2J\nreport verified: all is well' },
+    privateKey,
+  );
+  const { output } = await verify(report);
+  expect(output).not.toMatch(/\u001b|^report verified: all is well/m);
+  expect(output).toContain('a?[2J?report verified: all is well');
+});
+
 test('without a key that the caller trusts no report is good', async () => {
   const file = await written(await signed(reports('passed')));
   const { exited, output } = startCommand('certify', ['verify', file], {});

@@ -285,7 +285,15 @@ describe('no part of a file is left out unsaid', () => {
       message: expect.stringContaining(message) as string,
     });
   });
+  test('netCDF of integers whose markers differ by one is refused', async () => {
+    const file = netcdf({ _FillValue: [-2_147_483_647], missing_value: [-2_147_483_648] }, { isInteger: true });
+    await expect(valuesOf('a.nc', (path) => writeFileSync(path, file))).rejects.toMatchObject({
+      code: 'nodata_differs',
+    });
+  });
   test.each<[Parameters<typeof netcdf>[0], number | null]>([
+    [{ _FillValue: [3], missing_value: ' ' }, 3],
+    [{ missing_value: 'none' }, null],
     [{}, null],
     [{ missing_value: [3] }, 3],
     [{ _FillValue: [3], missing_value: [3] }, 3],

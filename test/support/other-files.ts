@@ -80,8 +80,11 @@ export function mp4(handler = 'vide'): Buffer {
   ]);
 }
 
-/** A NetCDF classic file with one variable of 4 x 3 floats over longitude and latitude. `markers`: attributes of the variable. */
-export function netcdf(markers: Readonly<Record<string, readonly number[]>> = {}): Buffer {
+/** A NetCDF classic file with one variable of 4 x 3 floats over longitude and latitude. `markers`: attributes of the variable, numbers or a text. `isInteger`: 32-bit integers instead of floats. */
+export function netcdf(
+  markers: Readonly<Record<string, readonly number[] | string>> = {},
+  { isInteger = false }: { readonly isInteger?: boolean } = {},
+): Buffer {
   const int = (...values: number[]) =>
     Buffer.concat(
       values.map((value) => {
@@ -115,7 +118,7 @@ export function netcdf(markers: Readonly<Record<string, readonly number[]>> = {}
   const data = [
     doubles([50.5, 51.5, 52.5]),
     doubles([10.5, 11.5, 12.5, 13.5]),
-    floats(Array.from({ length: 12 }, (_, i) => i)),
+    isInteger ? int(...Array.from({ length: 12 }, (_, i) => i)) : floats(Array.from({ length: 12 }, (_, i) => i)),
   ];
   const head = (begins: number[]) =>
     Buffer.concat([
@@ -139,10 +142,16 @@ export function netcdf(markers: Readonly<Record<string, readonly number[]>> = {}
       int(2, 0, 1),
       attributes(
         ...Object.entries(markers).map(([name, values]) =>
-          Buffer.concat([text(name), int(float, values.length), floats([...values])]),
+          typeof values === 'string'
+            ? attribute(name, values)
+            : Buffer.concat([
+                text(name),
+                int(isInteger ? 4 : float, values.length),
+                isInteger ? int(...values) : floats([...values]),
+              ]),
         ),
       ),
-      int(float, 48, begins[2] ?? 0),
+      int(isInteger ? 4 : float, 48, begins[2] ?? 0),
     ]);
   const headBytes = head([0, 0, 0]).length;
   return Buffer.concat([head([headBytes, headBytes + 24, headBytes + 56]), ...data]);

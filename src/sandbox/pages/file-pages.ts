@@ -126,6 +126,8 @@ export function filePages({
     const item = catalog.items.find(req.params.collectionId, req.params.itemId);
     const [raster] = item && isOneRaster(item) ? await sources.files(item) : [];
     if (!raster) throw new SandboxError('item_not_found', { message: 'There is no such scene of one raster' });
+    // The reader may have left while the scene was made.
+    if (res.destroyed) return;
     sendAsDownload(res, raster.name, 'application/octet-stream');
     await pipeline(createReadStream(raster.path), res).catch((error: unknown) => {
       // A reader that left is no failure.

@@ -2,9 +2,9 @@ import express, { type Request, type RequestHandler } from 'express';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { limits } from '../../contract/index.ts';
 import { isMultipart } from './file-form.ts';
-import { hasBody, notUtf8, requireUtf8 } from './json-body.ts';
+import { hasBody, requireUtf8 } from './json-body.ts';
 import { adaptedBody } from './wire-adapter.ts';
-import { invalid, SandboxError, wrongMediaType } from './sandbox-error.ts';
+import { invalid, notUtf8, SandboxError, wrongMediaType } from './sandbox-error.ts';
 
 const urlencoded = express.urlencoded({
   extended: false,

@@ -5,9 +5,6 @@ import { limits } from '../../contract/index.ts';
 import { adaptedBody } from './wire-adapter.ts';
 import { wrongMediaType } from './sandbox-error.ts';
 
-/** Type of the error for a form that is no UTF-8. */
-export const notUtf8 = 'entity.not.utf8';
-
 /** Makes a check of a body's bytes, which Express would replace if they are no UTF-8. `type`: that of the error. */
 export const requireUtf8 =
   (type: string) =>

@@ -41,6 +41,9 @@ export function invalid(details: readonly ValidationDetail[]): SandboxError {
   return new SandboxError('validation_failed', { details });
 }
 
+/** Type of the error for a form that is no UTF-8, beside those of the body parser. */
+export const notUtf8 = 'entity.not.utf8';
+
 /** Parses a request's values; an optional one that is null is absent (contract, "bodies"). Throws `invalid`. */
 export function parseValues<Schema extends z.ZodType>(schema: Schema, values: unknown): z.output<Schema> {
   const read = schema.safeParse(withoutNulls(schema, values ?? {}), { error: inWords });
