@@ -134,7 +134,8 @@ test('a report forges no line of the output, and steers no terminal', async () =
     privateKey,
   );
   const { output } = await verify(report);
-  expect(output).not.toMatch(/\u001b|^report verified: all is well/m);
+  expect(output).not.toContain('\u001b');
+  expect(output).not.toMatch(/^report verified: all is well/m);
   expect(output).toContain('a?[2J?report verified: all is well');
 });
 
