@@ -417,7 +417,11 @@ const notKept: RequestHandler = (_req, res, next) => {
 function requestLog(log: Logger): RequestHandler {
   return pinoHttp({
     logger: log,
-    genReqId: () => randomUUID(),
+    genReqId: (_req, res) => {
+      const requestId = randomUUID();
+      res.setHeader('X-Request-Id', requestId);
+      return requestId;
+    },
     // The error boundary logs answers of 500 and above, with their error.
     customLogLevel: (_req, _res, error) => (error ? 'error' : 'debug'),
     serializers: {

@@ -94,7 +94,9 @@ describe('answers', () => {
   test('an error has the fields of the page', async () => {
     const response = await session.get('api/runs/none');
     expect(response.status).toBe(404);
-    expect(Object.keys((await response.json()) as object).toSorted()).toEqual(['code', 'error', 'requestId']);
+    const error = (await response.json()) as { requestId: string };
+    expect(Object.keys(error).toSorted()).toEqual(['code', 'error', 'requestId']);
+    expect(response.headers.get('x-request-id')).toBe(error.requestId);
   });
 
   test('at most 200 runs are listed', async () => {
