@@ -327,6 +327,23 @@ describe('data', () => {
     await expect.poll(open, { timeout: 300_000 }).toBe(0);
   });
 
+  test('readers that go away while a scene is made leave none open', async () => {
+    const sandbox = await startSandbox({ seed: 'demo' });
+    const path = '/public/stac/collections/coastal-optical/items?limit=1';
+    const [scene] = (await get<{ features: StacItem[] }>(sandbox, path)).features;
+    const address = `${sandbox.url}/inference/scenes/coastal-optical/${encodeURIComponent(scene!.id)}`;
+    const readers = Array.from({ length: 8 }, () => new AbortController());
+    const answers = readers.map(({ signal }) => fetch(address, { signal }).catch(() => null));
+    setTimeout(() => readers.forEach((reader) => reader.abort()), 50);
+    await Promise.all(answers);
+    // A reader that stays has the whole scene.
+    expect((await (await fetch(address)).arrayBuffer()).byteLength).toBeGreaterThan(100_000);
+    const links = await Promise.all(
+      (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+    );
+    expect(links.filter((link) => link.startsWith(join(sandbox.dataDir, 'scenes')))).toEqual([]);
+  });
+
   test('a name that an archive may not hold is made one', async () => {
     const sandbox = await sandboxWith([item('x', { title: '/products/../C:x' })]);
     const found = await get<StacItem>(sandbox, '/public/stac/collections/a/items/x');

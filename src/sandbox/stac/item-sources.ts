@@ -60,6 +60,8 @@ export class ItemSources {
   #pool: ChildPool;
   #sceneDir: string;
   #cache = new Map<string, Uint8Array>();
+  /** Scenes that are being made, by their path: several readers at once wait for one of them. */
+  #making = new Map<string, Promise<null>>();
   #cachedBytes = 0;
 
   constructor(options: ItemSourcesOptions) {
@@ -222,13 +224,17 @@ export class ItemSources {
       this.#sceneDir,
       `${createHash('sha256').update(JSON.stringify(scene)).digest('hex').slice(0, 32)}.tif`,
     );
-    if (!existsSync(path))
-      await this.#run<null>({
+    if (existsSync(path)) return path;
+    const making =
+      this.#making.get(path) ??
+      this.#run<null>({
         module: sceneJob,
         input: scene,
         owner: ownMaking,
         collect: (workFolder) => copyPlainFile(join(workFolder, 'scene.tif'), path),
-      });
+      }).finally(() => this.#making.delete(path));
+    this.#making.set(path, making);
+    await making;
     return path;
   }
 
