@@ -72,6 +72,7 @@ test('a mangled report is told in words', async () => {
   for (const [mangled, field] of [
     ['{"format":', 'it is not JSON'],
     ['[]', 'it: '],
+    [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'it must not be nested deeper than 500 levels'],
     [without('scenarios'), 'scenarios: '],
     [without('expected'), 'expected: '],
     [without('level'), 'level: '],

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { KitError, permissions } from '../../contract/index.ts';
+import { isShallow, KitError, permissions, tooDeep } from '../../contract/index.ts';
 import { exitStatusOf, type ExpectedFailure, type Report } from './report.ts';
 import { levels, type Level } from './scenarios.ts';
 import { codeOf } from '../../files/index.ts';
@@ -84,6 +84,7 @@ export async function readReport(path: string): Promise<Report> {
   } catch {
     throw isNone('it is not JSON, or not the whole of it');
   }
+  if (!isShallow(value)) throw isNone(`it ${tooDeep}`);
   const { error } = report.safeParse(value);
   const [issue] = error?.issues ?? [];
   if (issue) throw isNone(`${issue.path.join('.') || 'it'}: ${issue.message}`);
