@@ -75,7 +75,7 @@ const sensorWords: readonly (readonly [Sensor, RegExp])[] = [
   ['sentinel-2', /(?:^|[^a-z0-9])HLS\.S30\./i],
   ['landsat-mss', /(?:^|[^a-z0-9])(?:LM0?[1-5]|landsat-?[1-3](?![0-9]))/i],
   ['landsat-4-7', /(?:^|[^a-z0-9])(?:L[ET]0?[4-7]|landsat-?[4-7](?![0-9]))/i],
-  ['landsat-8-9', /(?:^|[^a-z0-9])(?:L[CO]0?[89]|landsat-?[89](?![0-9]))/i],
+  ['landsat-8-9', /(?:^|[^a-z0-9])(?:L[CO]?0?[89](?![0-9])|L[CO]0?[89]|landsat-?[89](?![0-9]))/i],
   ['sentinel-2', /(?:^|[^a-z0-9])(?:S2(?![0-9])|sentinel-?2|T\d\d[A-Z]{3}_)/i],
   // Advanced Land Imager and Hyperion, MODIS, VIIRS, ASTER.
   ['other', /(?:^|[^a-z0-9])(?:EO1[AH]|M[OYC]D\d\d|V(?:NP|J[12])\d\d|AST_)/i],
@@ -92,10 +92,13 @@ const sensorWords: readonly (readonly [Sensor, RegExp])[] = [
  * Finds the sensor by the file names: by a word that one of them has (`LE07_...`, `clip_LT5...`, `S2A_...`), else by the digits. Sentinel-2 writes two
  * (`B04`) and `B8A`; Landsat writes as few digits as it needs. Default: the sensor of Landsat 8.
  */
-export function sensorOfFileNames(fileNames: readonly string[]): Sensor {
+export const sensorOfFileNames = (fileNames: readonly string[]): Sensor => statedSensor(fileNames) ?? 'landsat-8-9';
+
+/** The sensor that the file names state, by a word or by their digits. Null if they do not. */
+export function statedSensor(fileNames: readonly string[]): Sensor | null {
   const [byWord] = sensorWords.find(([, word]) => fileNames.some((name) => word.test(name))) ?? [];
   if (byWord) return byWord;
-  return fileNames.some((name) => /^B(0\d|8A)$/.test(bandOfFileName(name) ?? '')) ? 'sentinel-2' : 'landsat-8-9';
+  return fileNames.some((name) => /^B(0\d|8A)$/.test(bandOfFileName(name) ?? '')) ? 'sentinel-2' : null;
 }
 
 /** Names by which each file's band can be asked for: `B4` and `red`. The scene's files decide together. */

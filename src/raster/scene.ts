@@ -1,7 +1,7 @@
 /** Only for child processes: loads GDAL. */
 import { basename, parse } from 'node:path';
 import type gdal from 'gdal-async';
-import { bandNames } from './band-names.ts';
+import { bandNames, statedSensor } from './band-names.ts';
 import { alphaOf, type ItemBand, type ItemFacts } from './band-reader.ts';
 import { observedAtOf } from './observed-at.ts';
 import { isSameTransform, matchBand, SceneError, type NamedBand } from './match-band.ts';
@@ -16,6 +16,8 @@ export interface SceneBand extends NamedBand {
   readonly index: number;
   readonly dataset: gdal.Dataset;
   readonly band: gdal.RasterBand;
+  /** True if its common name is that of Landsat 8, because no file name states the sensor. Default: false. */
+  readonly isOfAssumedSensor?: boolean;
   /** Null if there is no catalog item, or the item does not describe the band. */
   readonly ofItem: ItemBand | null;
 }
@@ -49,6 +51,7 @@ export function openScene(paths: readonly string[], ofItems: readonly ItemFacts[
   }
   const fileNames = paths.map((path) => basename(path));
   const namesOfFiles = bandNames(fileNames);
+  const isAssumed = statedSensor(fileNames) === null;
   const bands = datasets.flatMap((dataset, file) =>
     dataset.bands.map((band): SceneBand => {
       const index = band.id ?? 1;
@@ -70,6 +73,7 @@ export function openScene(paths: readonly string[], ofItems: readonly ItemFacts[
         names: known,
         dataset,
         band,
+        ...(isAssumed && own.length > 1 && band.description === '' && { isOfAssumedSensor: true }),
         ofItem: itemBandOf(known, index, dataset.bands.count(), ofItems[file]?.bands ?? []),
       };
     }),

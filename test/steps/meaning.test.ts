@@ -244,6 +244,26 @@ describe('64-bit integers', () => {
   });
 });
 
+test.each([
+  ['x', 'nir08 (numbered as on Landsat 8, because no file name states the sensor)'],
+  ['l8', 'nir08'],
+  ['LC08_L1TP', 'nir08'],
+  ['S2A', null],
+])('files called %s_B4 and so on: the run says whose numbers they are taken for', async (prefix, band) => {
+  const started = await startStepHost({ definition: allSteps, keepsChildren: true });
+  for (const [name, value] of [
+    ['B4', 1_000],
+    ['B5', 3_000],
+  ] as const)
+    // oxfmt-ignore
+    make(join(started.inputDir, `${prefix}_${name}.tif`), { bands: [() => value] });
+  const input = { type: 'local', path: '.' } as const;
+  const checked = started.host.check('ndvi', {}, input);
+  if (band === null) return void (await expect(checked).rejects.toThrow());
+  const { result } = await started.run('ndvi', input, (await checked).parameters);
+  expect(result!.summary.readings[0]!.band).toBe(band);
+});
+
 describe('no part of a file is left out unsaid', () => {
   async function valuesOf(name: string, put: (path: string) => void): Promise<(number | null)[]> {
     const started = await startStepHost({ definition: allSteps, keepsChildren: true });

@@ -77,6 +77,9 @@ export interface StepOutput {
 /** Maximum number of bands in `readings`. */
 const maxReadings = 16;
 
+/** Addition to the name of a band in `readings`. */
+const assumedSensor = ' (numbered as on Landsat 8, because no file name states the sensor)';
+
 /** Pixels between the synthetic inputs of a step that has several. */
 const shiftOfInput = 700;
 
@@ -126,7 +129,11 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
           const reader = readerOf(source, { ...reading, isExact: true });
           const known = bandName(source, inputs);
           if (known !== null && !readings.has(known) && readings.size < maxReadings)
-            readings.set(known, { band: known.slice(0, 200), ...reader.scale, origin: reader.scaleOrigin });
+            readings.set(known, {
+              band: `${known.slice(0, 120)}${isOfAssumedSensor(source) ? assumedSensor : ''}`,
+              ...reader.scale,
+              origin: reader.scaleOrigin,
+            });
           return reader;
         },
         eachStrip,
@@ -173,6 +180,8 @@ function tileOf({ tile, inputs }: StepJobInput, files: readonly string[]): TileW
   const pathsOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, files[next++] ?? '']));
   return { type: 'whole', parts: tile.parts.map(({ from, fileNames }) => ({ from, paths: pathsOf(fileNames) })) };
 }
+
+const isOfAssumedSensor = (source: object): boolean => ({ ...source } as Partial<SceneBand>).isOfAssumedSensor === true;
 
 /** The name of a band of an input, with the name of the input if there are several; null for a band that the step made itself. */
 function bandName(source: object, inputs: Readonly<Record<string, Scene | Features>>): string | null {
