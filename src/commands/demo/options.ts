@@ -32,7 +32,8 @@ export const usage = `usage: ${scriptCommand('demo')} [options]: the whole flow 
   --permissions LIST Permissions of the app's key, with commas (default: external_app)
   --decision WORD    The user's decision: approve, reject or expire (default: approve)
 
-Exits 0 only if the platform's file is COMPLETED and equal to the step's output, and if the delivered item is dated and placed as its input.`;
+Exits 0 only if the platform's file is COMPLETED and equal to the step's output, and if the delivered item is dated and placed as its input.
+With --decision reject or expire: 0 only if the run ends so and uploads nothing.`;
 
 const wrong = (message: string) => wrongArguments(message, usage);
 
