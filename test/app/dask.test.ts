@@ -13,7 +13,7 @@ import { makeFolder } from '../support/folders.ts';
 import { fileNeeds, unless } from '../support/needs.ts';
 import { executorSuite } from '../support/suites/executor-suite.ts';
 
-fileNeeds(
+const hasDask = fileNeeds(
   unless(
     findProgram(['dask-scheduler']) !== null && findProgram(['dask-worker']) !== null,
     'there is no Dask here',
@@ -53,6 +53,7 @@ function start(program: string, args: readonly string[]): { said: () => string }
 }
 
 beforeAll(async () => {
+  if (!hasDask) return;
   const port = await freePort();
   address = `tcp://127.0.0.1:${port}`;
   start('dask-scheduler', ['--host', '127.0.0.1', '--port', String(port), '--no-dashboard']);

@@ -13,12 +13,12 @@ import { startStepHost } from '../support/step-host.ts';
 import { onlyInAll } from '../support/tags.ts';
 import { executorSuite } from '../support/suites/executor-suite.ts';
 
-fileNeeds(slurm);
+const hasSlurm = fileNeeds(slurm);
 
 const synthetic = { type: 'synthetic', size: 64 } as const;
 let env: NodeJS.ProcessEnv = {};
 beforeAll(async () => {
-  ({ env } = await startSlurm());
+  if (hasSlurm) ({ env } = await startSlurm());
 }, 90_000);
 
 const engineFor = ({ module }: Pick<AppDefinition, 'module'>) =>

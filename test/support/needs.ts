@@ -128,12 +128,16 @@ export function needing(...wanted: Wanted): TestOptions {
   return skipped ? { skip: true, meta: { skipped } } : {};
 }
 
-/** Skips every test of the file that calls this, with the first reason, unless all of this is there. */
-export function fileNeeds(...wanted: Wanted): void {
+/**
+ * Skips every test of the file that calls this, with the first reason, unless all of this is there. Returns true if it is. The hooks of the
+ * file run all the same.
+ */
+export function fileNeeds(...wanted: Wanted): boolean {
   const skipped = firstReason(wanted);
   if (skipped)
     beforeEach((context) => {
       context.task.meta.skipped = skipped;
       context.skip(skipped.why);
     });
+  return skipped === undefined;
 }
