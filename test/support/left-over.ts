@@ -44,8 +44,8 @@ const sharedExits = 1;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Returns the resources that are in use now and were not in use before. Waits up to `withinMs` for them to end. */
-export async function leftOver(before: InUse, withinMs = 2_000): Promise<string[]> {
+/** Returns the resources that are in use now and were not in use before. Waits up to `withinMs` for them to end: a browser takes its time on a busy machine. */
+export async function leftOver(before: InUse, withinMs = 15_000): Promise<string[]> {
   const untilMs = performance.now() + withinMs;
   for (;;) {
     const more = [...inUse()].flatMap(([name, count]) => {
