@@ -75,7 +75,7 @@ const sensorWords: readonly (readonly [Sensor, RegExp])[] = [
   ['sentinel-2', /(?:^|[^a-z0-9])HLS\.S30\./i],
   ['landsat-mss', /(?:^|[^a-z0-9])(?:LM0?[1-5]|landsat-?[1-3](?![0-9]))/i],
   ['landsat-4-7', /(?:^|[^a-z0-9])(?:L[ET]0?[4-7]|landsat-?[4-7](?![0-9]))/i],
-  ['landsat-8-9', /(?:^|[^a-z0-9])(?:L[CO]?0?[89](?![0-9])|L[CO]0?[89]|landsat-?[89](?![0-9]))/i],
+  ['landsat-8-9', /(?:^|[^a-z0-9])(?:L[CO]0?[89]|L[89](?![0-9])|landsat-?[89](?![0-9]))/i],
   ['sentinel-2', /(?:^|[^a-z0-9])(?:S2(?![0-9])|sentinel-?2|T\d\d[A-Z]{3}_)/i],
   // Advanced Land Imager and Hyperion, MODIS, VIIRS, ASTER.
   ['other', /(?:^|[^a-z0-9])(?:EO1[AH]|M[OYC]D\d\d|V(?:NP|J[12])\d\d|AST_)/i],

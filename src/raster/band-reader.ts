@@ -134,7 +134,7 @@ export class BandReader {
       if (this.#isChecked) for (let i = start + from; i < start + to; i++) requireExact(out[i]!);
       if (!isPlain(this.scale)) applyScale(out, this.scale, start + from, start + to);
     };
-    // A masked number may be of any size.
+    // Masked pixels are missing, so they are not checked.
     const isMaskFirst = this.#isChecked && this.#mask !== null;
     inPieces(end - start, (from, to) => {
       for (const missing of this.#missing) erase(out, missing, start + from, start + to);

@@ -26,7 +26,7 @@ export function canHold(dataType: string | null, value: number): boolean {
   return !integerRanges[dataType ?? ''] || (Number.isInteger(value) && isInRange(dataType, value));
 }
 
-/** GDAL adds a half to a real number that becomes an integer: up to here it is exact. */
+/** Largest integer that a conversion to 64-bit integers keeps: GDAL adds 0.5 to the real number first. */
 const mostExact = 2 ** 52;
 
 /** Throws `KitError` (`type_not_supported`) for an integer of 64 bits that a real number does not store exactly. NaN passes. */

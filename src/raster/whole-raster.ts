@@ -1,4 +1,4 @@
-/** Only for child processes. Refuses files of which GDAL reads a part and leaves out the rest without a word. */
+/** Only for child processes. Refuses files of which GDAL reads only a part. */
 import type gdal from 'gdal-async';
 import { SceneError } from './match-band.ts';
 import { metadataOf } from './metadata-of.ts';

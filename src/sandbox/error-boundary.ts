@@ -72,7 +72,7 @@ function asSandboxError(error: unknown): SandboxError {
   if (isBusyDatabase(error))
     return new SandboxError('busy', { message: 'Another process uses the database; try again', cause: error });
   const { status, type }: { status?: unknown; type?: unknown } = error ?? {};
-  // The router's own. Another one is a defect.
+  // The router sets the status. Any other URIError is a defect of the sandbox.
   if (error instanceof URIError && status === 400)
     return new SandboxError('validation_failed', {
       details: [{ path: '', message: 'the path is not percent-encoded UTF-8' }],

@@ -1,8 +1,18 @@
 import { isIP } from 'node:net';
 
 /** Headers by which a proxy, a cache or a tunnel shows that a request was somebody else's first. A proxy that adds none cannot be told. */
-const forwardingHeaders =
-  /^(forwarded(-.*)?|via|x-(original-)?forwarded(-.*)?|.*-real-ip|(.*-)?client-ip|.*-connecting-ip(v6)?|cf-(ray|visitor|ipcountry)|x-envoy-.*|x-cluster-.*|x-proxyuser-ip|x-remote-(ip|addr)|cdn-loop|x-amzn-trace-id|proxy-.*|x-azure-(clientip|socketip|ref|fdid)|x-appengine-.*|x-vercel-(id|ip-.*|forwarded-for)|x-nf-.*|x-sucuri-.*|cloudfront-.*|x-amz-cf-id|x-forward-.*|x-real-port|fly-.*|x-original-(host|url)|x-varnish|x-bluecoat-via|x[_-]forwarded[_-].*|x-originating-ip|remote-addr|x-arr-.*|x-nginx-proxy|x-original-uri|x-rewrite-url|max-forwards|fastly-.*|akamai-.*|x-cloud-trace-context|cf-.*|tailscale-.*|x-kong-.*)$/i;
+const forwardingHeaders = new RegExp(
+  `^(${[
+    'forwarded(-.*)?|via|x-(original-)?forwarded(-.*)?|x[_-]forwarded[_-].*|x-forward-.*|max-forwards|proxy-.*',
+    '.*-real-ip|x-real-port|(.*-)?client-ip|.*-connecting-ip(v6)?|x-originating-ip|remote-addr|x-remote-(ip|addr)',
+    'x-original-(host|uri|url)|x-rewrite-url|x-cluster-.*|x-proxyuser-ip|cdn-loop',
+    // Products and services.
+    'akamai-.*|cf-.*|cloudfront-.*|fastly-.*|fly-.*|tailscale-.*|x-amz-cf-id|x-amzn-trace-id|x-appengine-.*|x-arr-.*',
+    'x-azure-(clientip|socketip|ref|fdid)|x-bluecoat-via|x-cloud-trace-context|x-envoy-.*|x-kong-.*|x-nf-.*',
+    'x-nginx-proxy|x-sucuri-.*|x-varnish|x-vercel-(id|ip-.*|forwarded-for)',
+  ].join('|')})$`,
+  'i',
+);
 
 /** The parts of a request that show its origin. */
 export interface RequestOrigin {

@@ -115,7 +115,7 @@ export function argumentsForStored(
   return args.map((arg, i) => (args[i - 1] === '-r' ? opposite : arg));
 }
 
-/** Throws `KitError` (`classes_blended`) if a band has a colour table: between two of its numbers lies another class. */
+/** Throws `KitError` (`classes_blended`) if a band has a colour table, because a blend of two of its numbers is the number of another class. */
 export function requireNoClasses(bands: readonly SceneBand[], method: string, advice: string): void {
   const classes = bands.find(({ band }) => hasColorTable(band));
   if (!classes) return;

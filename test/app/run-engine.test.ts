@@ -169,7 +169,7 @@ describe.concurrent('what the world does makes no run FAILED, and holds none for
     isAway = true;
     // These runs were committed just before, and the queue offers them while the database is away.
     const during = await Promise.all(Array.from({ length: 20 }, () => engine.start('launch', wanted)));
-    // Twice as often as there are runs.
+    // By now the 80 runs have met the outage twice on average.
     await vi.waitFor(() => expect(refusals).toBeGreaterThan(160), { timeout: 60_000, interval: 50 });
     isAway = false;
     for (const { id } of [...earlier, ...during]) await reach(id, 'COMPLETED', 120_000);

@@ -293,7 +293,7 @@ async function playTestcontainers(engine: Engine, image: string): Promise<void> 
     await until('podman answers at its socket', () => existsSync(socket));
     const settings = [
       `DOCKER_HOST=unix://${socket}`,
-      // The container that cleans up after others is an image of its own.
+      // Testcontainers would pull another image for the container that cleans up.
       'TESTCONTAINERS_RYUK_DISABLED=true',
       'SANDBOX_NETWORK=host',
       `SANDBOX_IMAGE=${image}`,

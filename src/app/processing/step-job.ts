@@ -130,7 +130,7 @@ const job: Job<StepJobInput, StepOutput> = async (input, context) => {
           const known = bandName(source, inputs);
           if (known !== null && !readings.has(known) && readings.size < maxReadings)
             readings.set(known, {
-              band: `${known.slice(0, 120)}${isOfAssumedSensor(source) ? assumedSensor : ''}`,
+              band: `${known.slice(0, 120)}${noteOfSensor(source)}`,
               ...reader.scale,
               origin: reader.scaleOrigin,
             });
@@ -181,7 +181,10 @@ function tileOf({ tile, inputs }: StepJobInput, files: readonly string[]): TileW
   return { type: 'whole', parts: tile.parts.map(({ from, fileNames }) => ({ from, paths: pathsOf(fileNames) })) };
 }
 
-const isOfAssumedSensor = (source: object): boolean => ({ ...source } as Partial<SceneBand>).isOfAssumedSensor === true;
+function noteOfSensor(source: object): string {
+  const { isOfAssumedSensor = false }: Partial<SceneBand> = source;
+  return isOfAssumedSensor ? assumedSensor : '';
+}
 
 /** The name of a band of an input, with the name of the input if there are several; null for a band that the step made itself. */
 function bandName(source: object, inputs: Readonly<Record<string, Scene | Features>>): string | null {

@@ -26,7 +26,7 @@ import { invalid, parseValues, SandboxError } from '../web/sandbox-error.ts';
 import { controlCalls, type ControlAnswer, type ControlCall, type ControlPath } from './calls.ts';
 
 export interface ControlOptions {
-  /** Lets nobody but an administrator call. */
+  /** Rejects calls of anybody but an administrator. */
   readonly admin: RequestHandler;
   readonly apps: Apps;
   readonly users: Users;

@@ -200,7 +200,7 @@ function responsesOf(call: DocumentedCall): ZodOpenApiResponsesObject {
   // Another process can hold the database while a call needs it.
   if (errors.has(500)) errors.add(503);
   if (call.takesRange) errors.add(416);
-  // A segment that is not percent-encoded UTF-8.
+  // A segment of the path may not be percent-encoded UTF-8.
   if (call.path.includes(':')) errors.add(400);
   const part = call.takesRange ? { 206: { description: 'The part that Range names', ...answer } } : {};
   const failures = [...errors].map(

@@ -182,7 +182,7 @@ function inspectorView(options: LaunchPagesOptions, launch: Launch, asked: z.out
       tokenEndsAt: iso(tokenEndsAtMs),
       isTokenOver: clock.now(launch.id) >= tokenEndsAtMs,
     },
-    // Such as one that runs again with the faults of this one.
+    // It may be a repetition with the faults of this launch.
     newerLaunch: newestLaunch && newestLaunch.id !== launch.id ? newestLaunch.id : null,
     comparable: options.launches
       .listNewest(maxComparable + 1, 0)

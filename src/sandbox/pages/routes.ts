@@ -47,7 +47,7 @@ const isOfPages =
 /** Answers of these are for programs, whoever asks. */
 const isOfApi = /^\/(public|sandbox|catalogs|openapi\.json|browser)(\/|$)/;
 /** Addresses that the pages' own scripts call; their responses are JSON. */
-const isForScripts = /^\/(browser\/|files\/scenes|docs\/key)/;
+const isForScripts = /^\/(browser\/|files\/scenes|inference\/scenes|docs\/key)/;
 const compressed = compression();
 const pageKeys: KnownKeys = { find: () => ({ id: 'pages', permissions, appId: null, createdAtMs: 0 }) };
 

@@ -114,7 +114,7 @@ export class UploadEngine {
           // The usual order: all fields first. The bytes go straight to their place.
           if (before)
             return this.#store(before, access, () => content, end).catch(async (error: unknown) => {
-              // Of a refused chunk, the body has the first reason. One that is large, or does not say its size, is not read for that.
+              // Mistakes in the body come first. A large body, or one of unknown size, is not read to find them.
               if (!content.readableDidRead && Number(req.headers['content-length']) <= smallFormBytes)
                 await requireGoodChunk(content, end);
               throw error;
@@ -401,7 +401,7 @@ function newFile(
   };
 }
 
-/** Reads a chunk to its end without keeping it. Throws what is wrong with its form, or that it is empty. */
+/** Reads a chunk to its end without keeping it. Throws 400 for an invalid form or an empty file. */
 async function requireGoodChunk(content: Readable, end: () => Promise<unknown>): Promise<void> {
   let size = 0;
   // A stream without an encoding gives buffers.

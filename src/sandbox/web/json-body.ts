@@ -5,7 +5,7 @@ import { limits } from '../../contract/index.ts';
 import { adaptedBody } from './wire-adapter.ts';
 import { wrongMediaType } from './sandbox-error.ts';
 
-/** Makes a check of a body's bytes, which Express would replace if they are no UTF-8. `type`: that of the error. */
+/** Returns a check that a body is UTF-8. Without it, Express replaces other bytes. `type` is the type of the error. */
 export const requireUtf8 =
   (type: string) =>
   (_req: unknown, _res: unknown, body: Buffer, charset: string): void => {

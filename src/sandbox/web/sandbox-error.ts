@@ -41,7 +41,7 @@ export function invalid(details: readonly ValidationDetail[]): SandboxError {
   return new SandboxError('validation_failed', { details });
 }
 
-/** Type of the error for a form that is no UTF-8, beside those of the body parser. */
+/** Type of the error for a form that is not UTF-8. The body parser has other types. */
 export const notUtf8 = 'entity.not.utf8';
 
 /** Parses a request's values; an optional one that is null is absent (contract, "bodies"). Throws `invalid`. */
@@ -66,7 +66,7 @@ function withoutNulls(schema: unknown, value: unknown): unknown {
   if (schema instanceof z.ZodPipe) return withoutNulls(schema.def.in, value);
   if (schema instanceof z.ZodArray && Array.isArray(value))
     return value.map((element) => withoutNulls(schema.element, element));
-  // The first alternative that takes the value without its nulls.
+  // Uses the first alternative that accepts the value without its nulls.
   if (schema instanceof z.ZodUnion) {
     const cleaned = schema.options.map((option) => ({ option, values: withoutNulls(option, value) }));
     return cleaned.find(({ option, values }) => (option as z.ZodType).safeParse(values).success)?.values ?? value;

@@ -17,7 +17,8 @@ form.addEventListener('submit', async (event) => {
   event.preventDefault();
   if (button) button.disabled = true;
   try {
-    say(await begin());
+    await begin();
+    say('');
   } catch (error) {
     say(error instanceof Refusal ? error.message : 'The sandbox cannot be reached. Try again in a moment.');
   } finally {
@@ -25,8 +26,9 @@ form.addEventListener('submit', async (event) => {
   }
 });
 
-/** How long, and how often, the page looks whether the sandbox has read a copied scene, in milliseconds. */
+/** Longest wait until the sandbox has read a copied scene, in milliseconds. */
 const longestWaitMs = 120_000;
+/** Pause between two status calls, in milliseconds. */
 const pauseMs = 500;
 
 /** The sandbox refused a call. */
@@ -41,7 +43,7 @@ async function answerOf(response) {
   throw new Refusal([error, ...details.map(({ path, message }) => `${path} ${message}`)].join('; '));
 }
 
-/** Returns the reason why the job did not begin; an empty text if it did. */
+/** Starts the job. Throws `Refusal` if the sandbox refuses. */
 async function begin() {
   const scene = file?.selectedOptions[0]?.dataset ?? {};
   const fields = new URLSearchParams();
@@ -49,7 +51,6 @@ async function begin() {
     if (typeof value === 'string' && value.trim()) fields.set(name, value.trim());
   if (scene['scene'] !== undefined) fields.set('fileId', await copied(scene['scene'], scene));
   await answerOf(await fetch('/browser/public/inference/run', { method: 'POST', body: fields }));
-  return '';
 }
 
 /**
